@@ -1,0 +1,92 @@
+# `make help` lists what people call; the rest are steps of those.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+# The same build whatever the caller's environment says.
+export GOFLAGS := -mod=readonly -buildvcs=false
+export GOWORK := off
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.0.0-dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+EXE     := $(shell go env GOEXE 2>/dev/null)
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+##   make setup     check the tools and install what is missing
+.PHONY: setup
+setup:
+	@scripts/setup
+
+.PHONY: setup-go
+setup-go:
+	@scripts/setup go
+
+##   make generate  schema/ to Go, TypeScript and documents
+.PHONY: generate
+generate: setup-go
+	go generate ./schema
+
+##   make build     bin/brain and bin/foot
+.PHONY: build
+build: setup-go
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/brain$(EXE) ./brain
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/foot$(EXE) ./foot
+
+##   make demo      a file to the Brain and back through an LLM client's session; FILE=path sends another
+# FILE goes through untouched, whatever its name holds: make must not expand it.
+unexport FILE
+.PHONY: demo
+demo: export DEMO_FILE := $(value FILE)
+demo: build
+	@CGO_ENABLED=0 go build -trimpath -o bin/demo$(EXE) ./tools/demo
+	@bin/demo$(EXE) --brain bin/brain$(EXE) --foot bin/foot$(EXE) --file "$$DEMO_FILE"
+
+##   make lint      vet, staticcheck, gofmt, tsc, schema lint, other systems
+.PHONY: lint
+lint: setup lint-go lint-schema lint-types lint-systems
+	go run $(STATICCHECK) ./...
+
+.PHONY: lint-go
+lint-go:
+	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
+	  if [ -n "$$unformatted" ]; then echo "run gofmt -w on:" $$unformatted >&2; exit 1; fi
+	go vet ./...
+
+.PHONY: lint-schema
+lint-schema:
+	go run ./tools/framegen -check
+
+.PHONY: lint-types
+lint-types:
+	@if grep -n '"resolved"' web-types/package-lock.json; then \
+	  echo "web-types/package-lock.json names a registry: remove node_modules and the lock file, then npm install" >&2; exit 1; fi
+	cd web-types && npm run --silent check
+
+.PHONY: lint-systems
+lint-systems:
+	GOOS=windows CGO_ENABLED=0 go build -o /dev/null ./brain
+	GOOS=windows CGO_ENABLED=0 go build -o /dev/null ./foot
+	GOOS=darwin CGO_ENABLED=0 go build -o /dev/null ./brain
+	GOOS=darwin CGO_ENABLED=0 go build -o /dev/null ./foot
+
+##   make test      everything: cheap lint, the types' tests, all Go tests with -race
+.PHONY: test
+test: setup lint-go lint-types test-types test-go
+
+.PHONY: test-types
+test-types:
+	cd web-types && npm run --silent build && npm test --silent
+
+.PHONY: test-go
+test-go:
+	go test -race -timeout 9m ./...
+
+##   make clean     remove what was built
+.PHONY: clean
+clean:
+	rm -rf bin web-types/dist web-types/node_modules
+
+.PHONY: help
+help:
+	@sed -n 's/^##//p' $(firstword $(MAKEFILE_LIST))
