@@ -1,0 +1,86 @@
+package settings
+
+import (
+	"io/fs"
+	"time"
+)
+
+// Setting declares one setting.
+type Setting struct {
+	Name    string
+	Default string // in the notation a user would write
+	Program Program
+	Flag    string // the flag that sets it, with its dashes, or empty
+	Doc     string
+	kind    kind
+}
+
+// Range says in words what is allowed.
+func (d *Setting) Range() string { return d.kind.allowed() }
+
+const (
+	kib = int64(1) << 10
+	mib = int64(1) << 20
+	pib = int64(1) << 50
+)
+
+// frameSlack is what a chunk's frame needs beside the base64 of its data: the
+// type, the ids and the punctuation.
+const frameSlack = kib
+
+// table is the only place where a setting is declared.
+var table = []Setting{
+	{Name: "vance.transfer.chunk-size", Default: "64KiB", Program: both,
+		Doc:  "File data carried by one transfer_chunk, before base64.",
+		kind: size{1, mib, func(s *Settings) *int64 { return &s.Transfer.ChunkSize }}},
+	{Name: "vance.transfer.phase-timeout", Default: "30s", Program: both,
+		Doc:  "How long each phase of a transfer waits for the peer.",
+		kind: duration{100 * time.Millisecond, time.Hour, func(s *Settings) *time.Duration { return &s.Transfer.PhaseTimeout }}},
+	{Name: "vance.transfer.cleanup-interval", Default: "5m", Program: both,
+		Doc:  "How often entries of ended transfers are swept.",
+		kind: duration{time.Second, time.Hour, func(s *Settings) *time.Duration { return &s.Transfer.CleanupInterval }}},
+	{Name: "vance.transfer.max-upload-size", Default: "100MiB", Program: both,
+		Doc:  "Largest file that may travel from Foot to Brain.",
+		kind: size{0, 8 * pib, func(s *Settings) *int64 { return &s.Transfer.MaxUploadSize }}},
+	{Name: "vance.transfer.max-download-size", Default: "100MiB", Program: both,
+		Doc:  "Largest file that may travel from Brain to Foot.",
+		kind: size{0, 8 * pib, func(s *Settings) *int64 { return &s.Transfer.MaxDownloadSize }}},
+	{Name: "vance.transfer.brain-mode-mask", Default: "0644", Program: ForBrain,
+		Doc:  "Permission bits a file written by Brain may have; octal.",
+		kind: mask{func(s *Settings) *fs.FileMode { return &s.Transfer.BrainModeMask }}},
+	{Name: "vance.transfer.foot-mode-mask", Default: "0755", Program: ForFoot,
+		Doc:  "Permission bits a file written by Foot may have; octal.",
+		kind: mask{func(s *Settings) *fs.FileMode { return &s.Transfer.FootModeMask }}},
+	{Name: "vance.transfer.max-frame-size", Default: "4MiB", Program: both,
+		Doc:  "Largest WebSocket message that is read from the peer.",
+		kind: size{64 * kib, 64 * mib, func(s *Settings) *int64 { return &s.Transfer.MaxFrameSize }}},
+	{Name: "vance.transfer.ping-interval", Default: "20s", Program: both,
+		Doc:  "How often a connection is pinged; two unanswered pings end it.",
+		kind: duration{time.Second, 5 * time.Minute, func(s *Settings) *time.Duration { return &s.Transfer.PingInterval }}},
+
+	{Name: "vance.foot.workspace.root", Default: "~/.vancetope/foot", Program: ForFoot, Flag: "--root",
+		Doc:  "Folder below which Foot keeps <tenant>/<project>/.",
+		kind: path{func(s *Settings) *string { return &s.Foot.WorkspaceRoot }}},
+	{Name: "vance.foot.reconnect-min", Default: "1s", Program: ForFoot,
+		Doc:  "Shortest wait before Foot connects again.",
+		kind: duration{time.Millisecond, noLimit, func(s *Settings) *time.Duration { return &s.Foot.ReconnectMin }}},
+	{Name: "vance.foot.reconnect-max", Default: "30s", Program: ForFoot,
+		Doc:  "Longest wait before Foot connects again.",
+		kind: duration{time.Millisecond, noLimit, func(s *Settings) *time.Duration { return &s.Foot.ReconnectMax }}},
+
+	{Name: "vance.workspace.root", Default: "~/.vancetope/brain/workspaces", Program: ForBrain,
+		Doc:  "Folder below which Brain keeps <tenant>/<project>/<dirName>/; by default workspaces/ in the data directory.",
+		kind: path{func(s *Settings) *string { return &s.Workspace.Root }}},
+}
+
+// Table returns the declarations, for help texts and documentation.
+func Table() []Setting { return append([]Setting(nil), table...) }
+
+func declared(name string) *Setting {
+	for i := range table {
+		if table[i].Name == name {
+			return &table[i]
+		}
+	}
+	return nil
+}
