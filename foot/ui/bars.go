@@ -10,6 +10,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/vancetope/transfer/internal/safetext"
 )
 
 // barAfter is how long a transfer has to run before it gets a bar: the many
@@ -117,7 +119,7 @@ func (b *bars) add(t Transfer) *mpb.Bar {
 	if b.container == nil {
 		b.container = mpb.New(append([]mpb.ContainerOption{mpb.WithOutput(b.out)}, b.options...)...)
 	}
-	name := shorten(Escape(t.Path), nameWidth)
+	name := shorten(safetext.Escape(t.Path), nameWidth)
 	bar, err := b.container.Add(max(t.TotalBytes, 1), mpb.BarStyle().Build(),
 		mpb.BarRemoveOnComplete(),
 		mpb.PrependDecorators(

@@ -122,8 +122,8 @@ func (j *jsonEvents) write(event any) {
 	}
 }
 
-// marshalLine is JSON in which no rune can harm a terminal: what Escape would
-// escape is written as \uXXXX, which every reader turns back.
+// marshalLine is JSON in which no rune can harm a terminal: whatever is not
+// printable is written as \uXXXX, which every reader turns back.
 func marshalLine(event any) ([]byte, error) {
 	plain, err := json.Marshal(event)
 	if err != nil {

@@ -86,30 +86,6 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-func TestHostileNamesAreEscapedAndStayDistinct(t *testing.T) {
-	for _, row := range []struct{ name, in, want string }{
-		{"plain", "reports/q2.pdf", "reports/q2.pdf"},
-		{"letters of every script stay", "Bücher/日本語/עברית.txt", "Bücher/日本語/עברית.txt"},
-		{"a space stays", " a b ", " a b "},
-		{"escape sequence", "a\x1b[2Jb", `a\x1b[2Jb`},
-		{"new line", "a\nb\r\tc", `a\nb\r\tc`},
-		{"bell and delete", "\a\x7f", `\x07\x7f`},
-		{"C1 control", "\u009b2J", `\u009b2J`},
-		{"right-to-left override", "gnp.\u202eexe", `gnp.\u202eexe`},
-		{"zero width space and BOM", "a\u200bb\ufeff", `a\u200bb\ufeff`},
-		{"line separator", "a\u2028b", `a\u2028b`},
-		{"tag character", "\U000e0041", `\U000e0041`},
-		{"broken UTF-8", "a\xffb", `a\xffb`},
-		{"a backslash is doubled", `a\nb`, `a\\nb`},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			if got := Escape(row.in); got != row.want {
-				t.Errorf("Escape(%q) = %s, want %s", row.in, got, row.want)
-			}
-		})
-	}
-}
-
 func TestNoOutputForPeopleCarriesAControlCharacterOfAPeer(t *testing.T) {
 	const evil = "x\x1b]0;owned\a\n\u202e\u009b31m\xff"
 	for name, build := range map[string]func(*bytes.Buffer) UI{

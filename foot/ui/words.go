@@ -4,35 +4,37 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/vancetope/transfer/internal/safetext"
 )
 
 // The sentences for people, one function each, without the line's end. All of
 // them escape what came from outside.
 
 func connectingLine(url string) string {
-	return "connecting to " + Escape(url)
+	return "connecting to " + safetext.Escape(url)
 }
 
 func connectedLines(c Connected) []string {
 	return []string{
-		fmt.Sprintf("connected to %s/%s as %s", Escape(c.Tenant), Escape(c.ProjectID), Escape(c.FootID)),
-		"files are in " + Escape(c.Root),
+		fmt.Sprintf("connected to %s/%s as %s", safetext.Escape(c.Tenant), safetext.Escape(c.ProjectID), safetext.Escape(c.FootID)),
+		"files are in " + safetext.Escape(c.Root),
 		"waiting for transfers",
 	}
 }
 
 func disconnectedLine(reason string) string {
-	return "disconnected: " + Escape(reason)
+	return "disconnected: " + safetext.Escape(reason)
 }
 
 func reconnectingLine(after time.Duration, reason string) string {
-	return fmt.Sprintf("reconnecting in %s: %s", seconds(after), Escape(reason))
+	return fmt.Sprintf("reconnecting in %s: %s", seconds(after), safetext.Escape(reason))
 }
 
 func refusedLines(reason, remedy string) []string {
-	lines := []string{"refused: " + Escape(reason)}
+	lines := []string{"refused: " + safetext.Escape(reason)}
 	if remedy != "" {
-		lines = append(lines, Escape(remedy))
+		lines = append(lines, safetext.Escape(remedy))
 	}
 	return lines
 }
@@ -50,7 +52,7 @@ func stoppingLine(running int) string {
 // transferLine says where a transfer stands. took is the time since it was
 // first shown, 0 if that is not known.
 func transferLine(t Transfer, took time.Duration) string {
-	name := Escape(t.Path)
+	name := safetext.Escape(t.Path)
 	switch t.State {
 	case Queued:
 		return fmt.Sprintf("%s %s: waiting for its turn", verb(t.Direction), name)
@@ -74,7 +76,7 @@ func because(t Transfer) string {
 	if t.Fault == nil {
 		return ""
 	}
-	return ": " + Escape(t.Fault.Text)
+	return ": " + safetext.Escape(t.Fault.Text)
 }
 
 func verb(d Direction) string {

@@ -1,0 +1,113 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/vancetope/transfer/internal/flock"
+)
+
+// State is the folder for what a Foot has to remember, used by one process at
+// a time. A folder that the user named is taken before the first connection.
+// The default folder is named after the project, which only the Brain can
+// tell, so it is taken after the handshake.
+type State struct {
+	named string // the user's folder, or ""
+	dir   string // the folder that is held, or ""
+	lock  *flock.Lock
+}
+
+// lockWait is how long For waits for a process that was just replaced at the
+// Brain by this one and is about to end.
+const lockWait = 3 * time.Second
+
+// lockPoll is how often it looks.
+const lockPoll = 50 * time.Millisecond
+
+// OpenState takes the state folder that the user named; "" stands for the
+// default. Its error is ErrInUse when another process has the folder.
+func OpenState(named string) (*State, error) {
+	s := &State{named: named}
+	if named == "" {
+		return s, nil
+	}
+	dir, err := filepath.Abs(named)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.take(dir); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// For takes the default folder of a project unless the user named one.
+func (s *State) For(ctx context.Context, tenant, projectID string) error {
+	if s.named != "" {
+		return nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return fmt.Errorf("no place for the state: use --state: %w", err)
+	}
+	dir := filepath.Join(home, ".vancetope", "state", "foot", tenant, projectID)
+	if dir == s.dir {
+		return nil
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	for {
+		err := s.take(dir)
+		if !errors.Is(err, ErrInUse) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(lockPoll):
+		}
+	}
+}
+
+// Dir is the folder that is held, or "" before For.
+func (s *State) Dir() string { return s.dir }
+
+// Close lets go of the folder. It may be taken again.
+func (s *State) Close() error {
+	if s.lock == nil {
+		return nil
+	}
+	lock := s.lock
+	s.lock, s.dir = nil, ""
+	return lock.Release()
+}
+
+func (s *State) take(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	name := filepath.Join(dir, "lock")
+	lock, err := flock.Acquire(name)
+	switch {
+	case errors.Is(err, flock.ErrHeld):
+		return inUse(dir, flock.Holder(name))
+	case err != nil:
+		return err
+	}
+	s.dir, s.lock = dir, lock
+	return nil
+}
+
+func inUse(dir string, pid int) error {
+	if pid == 0 {
+		return fmt.Errorf("%w: another Foot uses the state folder %s", ErrInUse, dir)
+	}
+	return fmt.Errorf("%w: another Foot (process %d) uses the state folder %s: stop it or use another --state", ErrInUse, pid, dir)
+}
