@@ -1,0 +1,204 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/vancetope/transfer/gen/common"
+	"github.com/vancetope/transfer/gen/frames"
+	"github.com/vancetope/transfer/internal/fault"
+)
+
+// DialConfig is what a Foot needs to reach its Brain.
+type DialConfig struct {
+	Config
+	// URL of the Brain, see BrainURL.
+	URL    string
+	Tenant string
+	Token  string
+	// Hello is sent first.
+	Hello *frames.Hello
+	// TLS configures wss; nil means the system's roots.
+	TLS *tls.Config
+	// NetDialContext opens the connection below; nil means TCP, through the
+	// proxy that the environment names.
+	NetDialContext func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Dial connects a Foot to its Brain and shakes hands. Its error is a *DialError, or
+// ctx's cause. It takes at most two phase timeouts.
+func Dial(ctx context.Context, cfg DialConfig) (*Conn, *frames.Welcome, error) {
+	cfg.Config = cfg.Config.withDefaults()
+	u, err := BrainURL(cfg.URL, cfg.Tenant)
+	if err != nil {
+		return nil, nil, &DialError{Kind: DialUnreachable, Fault: fault.Wrapf(common.ErrorCodeInvalidRequest, err, "%v", err)}
+	}
+	ws, m, err := cfg.upgrade(ctx, u.String())
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, nil, context.Cause(ctx)
+		}
+		return nil, nil, err
+	}
+	c := newConn(ws, m, cfg.Config, roleFoot)
+	welcome, err := c.awaitWelcome(ctx, cfg.Hello)
+	if err != nil {
+		c.farewell()
+		if ctx.Err() != nil {
+			return nil, nil, context.Cause(ctx)
+		}
+		return nil, nil, err
+	}
+	return c, welcome, nil
+}
+
+// upgrade opens the WebSocket.
+func (cfg *DialConfig) upgrade(ctx context.Context, url string) (*websocket.Conn, *meter, error) {
+	ctx, cancel := context.WithTimeout(ctx, cfg.PhaseTimeout)
+	defer cancel()
+	dial := cfg.NetDialContext
+	dialer := websocket.Dialer{
+		ReadBufferSize:  readBufferSize,
+		WriteBufferSize: fragmentSize,
+		WriteBufferPool: &writeBuffers,
+		Subprotocols:    []string{Subprotocol},
+		TLSClientConfig: cfg.TLS,
+	}
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+		dialer.Proxy = http.ProxyFromEnvironment
+	}
+	var m *meter
+	var stop func() bool
+	dialer.NetDialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		m = newMeter(c)
+		// The dialer knows the context's deadline only, not its end.
+		stop = context.AfterFunc(ctx, m.closeSocket)
+		return m, nil
+	}
+	ws, response, err := dialer.DialContext(ctx, url, http.Header{"Authorization": {"Bearer " + cfg.Token}})
+	interrupted := stop != nil && !stop()
+	if err != nil {
+		return nil, nil, dialFailed(err, response)
+	}
+	if interrupted {
+		m.closeSocket()
+		return nil, nil, unreachable(ctx.Err())
+	}
+	if ws.Subprotocol() != Subprotocol {
+		m.closeSocket()
+		return nil, nil, &DialError{
+			Kind:   DialNotBrain,
+			Status: response.StatusCode,
+			Fault:  fault.Newf(common.ErrorCodeHandshakeFailed, "the server does not speak %s", Subprotocol),
+		}
+	}
+	return ws, m, nil
+}
+
+func unreachable(err error) *DialError {
+	return &DialError{
+		Kind:  DialUnreachable,
+		Fault: fault.Wrapf(common.ErrorCodeConnectionLost, err, "cannot reach the Brain: %v", err),
+		Cause: err,
+	}
+}
+
+// dialFailed sorts the failures of an upgrade.
+func dialFailed(err error, response *http.Response) *DialError {
+	if response == nil {
+		var noTLS tls.RecordHeaderError
+		if errors.As(err, &noTLS) || strings.Contains(err.Error(), "malformed HTTP") {
+			return &DialError{
+				Kind:  DialNotBrain,
+				Fault: fault.Wrapf(common.ErrorCodeHandshakeFailed, err, "no Brain answers there: %s", printable(err.Error())),
+				Cause: err,
+			}
+		}
+		return unreachable(err)
+	}
+	status := response.StatusCode
+	said := errorBody(response.Body)
+	refuse := func(kind DialKind, code common.ErrorCode, otherwise string) *DialError {
+		if said == "" {
+			said = otherwise
+		}
+		return &DialError{Kind: kind, Status: status, Fault: fault.Texted(code, said)}
+	}
+	switch status {
+	case http.StatusUnauthorized:
+		return refuse(DialRefused, common.ErrorCodeUnauthorized, fault.New(common.ErrorCodeUnauthorized).Text)
+	case http.StatusForbidden:
+		return refuse(DialRefused, common.ErrorCodeAccessDenied, fault.New(common.ErrorCodeAccessDenied).Text)
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return refuse(DialUnavailable, common.ErrorCodeDraining, "the Brain is not available: "+http.StatusText(status))
+	default:
+		e := refuse(DialNotBrain, common.ErrorCodeHandshakeFailed, "no Brain at this address and tenant")
+		e.Fault = fault.Texted(e.Fault.Code, e.Fault.Text+" (HTTP "+response.Status+")")
+		return e
+	}
+}
+
+// errorBody returns the text of an HTTP error body, "" if it has none.
+func errorBody(r io.Reader) string {
+	var body struct {
+		Error string `json:"error"`
+	}
+	b, err := io.ReadAll(io.LimitReader(r, 4096))
+	if err != nil || json.Unmarshal(bytes.TrimSpace(b), &body) != nil {
+		return ""
+	}
+	return printable(body.Error)
+}
+
+// awaitWelcome sends hello and reads the answer.
+func (c *Conn) awaitWelcome(ctx context.Context, hello *frames.Hello) (*frames.Welcome, error) {
+	if err := c.SendControl(hello); err != nil {
+		c.Close(ClosePolicy, string(common.ErrorCodeInternal))
+		return nil, err
+	}
+	f, err := c.first(ctx, frames.FrameTypeWelcome)
+	if err != nil {
+		return nil, handshakeFailed(err)
+	}
+	switch f := f.(type) {
+	case *frames.Welcome:
+		c.peerLimit = f.Settings.MaxFrameSize
+		return f, nil
+	case *frames.ErrorFrame:
+		c.Close(CloseNormal, "")
+		return nil, &DialError{Kind: DialHandshake, Fault: fault.Texted(f.Code, printable(f.Message))}
+	default:
+		return nil, handshakeFailed(c.refuse(&Refusal{Err: broken(frames.FrameTypeWelcome, "got %s", f.FrameType())}))
+	}
+}
+
+// handshakeFailed sorts the failures between the upgrade and welcome: a Brain that
+// closed to come back later is unavailable, the rest is a broken handshake.
+func handshakeFailed(err error) *DialError {
+	e := &DialError{Kind: DialHandshake, Fault: fault.From(err), Cause: err}
+	var closed *CloseError
+	switch {
+	case errors.As(err, &closed) && closed.Later():
+		e.Kind = DialUnavailable
+	case errors.As(err, &closed) && closed.TokenGone():
+		e.Kind = DialRefused
+	case errors.As(err, &closed):
+	case e.Fault.Code == common.ErrorCodeConnectionLost:
+		e.Kind = DialUnreachable
+	}
+	return e
+}
