@@ -1,0 +1,150 @@
+package rootfs
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"sync"
+)
+
+// madeDirMode is what missing folders are made with, under the umask.
+const madeDirMode fs.FileMode = 0o755
+
+// parents knows the folders that running transfers made on the way to their
+// targets. A folder stays for good once something was published below it, and
+// goes when the last transfer that counts on it has failed and it is empty.
+type parents struct {
+	mu   sync.Mutex
+	made map[string]*madeDir
+}
+
+type madeDir struct {
+	path string
+	refs int
+	kept bool
+}
+
+// enter opens a folder of d, making it if it is missing. It joins those who count
+// on the folder if a running transfer made it.
+func (t *parents) enter(d *dir, name, path string, made *[]*madeDir) (*dir, error) {
+	next, err := d.openDir(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := t.make(d, name, path, made); err != nil {
+			return nil, err
+		}
+		return d.openDir(name)
+	}
+	if err == nil {
+		t.join(path, made)
+	}
+	return next, err
+}
+
+func (t *parents) make(d *dir, name, path string, made *[]*madeDir) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := d.mkdir(name, madeDirMode)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	m := t.made[path]
+	if m == nil {
+		if err != nil {
+			return nil // somebody else's
+		}
+		m = &madeDir{path: path}
+		if t.made == nil {
+			t.made = map[string]*madeDir{}
+		}
+		t.made[path] = m
+	}
+	m.refs++
+	*made = append(*made, m)
+	return nil
+}
+
+func (t *parents) join(path string, made *[]*madeDir) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if m := t.made[path]; m != nil {
+		m.refs++
+		*made = append(*made, m)
+	}
+}
+
+// keep lets the folders stay: something was published in them.
+func (t *parents) keep(made []*madeDir) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, m := range made {
+		m.refs--
+		m.kept = true
+		t.forget(m)
+	}
+}
+
+// leave gives up a failed transfer's share in the folders. Those nobody counts on
+// any more are handed to remove, the deepest first.
+func (t *parents) leave(made []*madeDir, remove func(path string) error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var errs []error
+	for _, m := range slices.Backward(made) {
+		m.refs--
+		if m.refs > 0 || m.kept {
+			continue
+		}
+		t.forget(m)
+		errs = append(errs, remove(m.path))
+	}
+	return errors.Join(errs...)
+}
+
+// forget drops a folder from the table, unless it was removed from outside and
+// made anew by another transfer since.
+func (t *parents) forget(m *madeDir) {
+	if t.made[m.path] == m {
+		delete(t.made, m.path)
+	}
+}
+
+// leaveParents removes the folders that only a failed transfer wanted, if they
+// are still empty.
+func (r *Root) leaveParents(made []*madeDir) error {
+	if len(made) == 0 {
+		return nil
+	}
+	return r.parents.leave(made, r.removeEmpty)
+}
+
+func (r *Root) removeEmpty(path string) error {
+	p := Path{path}
+	parent, err := r.openDirectory(p.Dir())
+	if err != nil {
+		return nil // moved or removed by its owner: not ours to remove any more
+	}
+	defer parent.release()
+	switch err := parent.rmdir(p.Base()); {
+	case err == nil, errors.Is(err, fs.ErrNotExist), isNotEmpty(err), errors.Is(err, errNotDirectory):
+		return nil
+	default:
+		return writeError(err)
+	}
+}
+
+// syncParents makes the names of new folders last: a file is only as safe as the
+// folders on the way to it.
+func (r *Root) syncParents(made []*madeDir) error {
+	for _, m := range made {
+		parent, err := r.openDirectory(Path{m.path}.Dir())
+		if err != nil {
+			return err
+		}
+		err = parent.sync()
+		parent.release()
+		if err != nil {
+			return writeError(err)
+		}
+	}
+	return nil
+}
