@@ -9,7 +9,7 @@ export GOFLAGS := -mod=readonly -buildvcs=false
 export GOWORK := off
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.0.0-dev)
-LDFLAGS := -s -w -X main.version=$(VERSION)
+LDFLAGS := -s -w -X github.com/vancetope/transfer/internal/version.version=$(VERSION)
 EXE     := $(shell go env GOEXE 2>/dev/null)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 

@@ -2,6 +2,7 @@ package e2etest
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -156,4 +157,34 @@ func (p *Peer) Expect(frameType string) Message {
 		p.t.Fatalf("got %v, want a %s", m, frameType)
 	}
 	return m
+}
+
+// ExpectOf is Expect for a frame of one transfer.
+func (p *Peer) ExpectOf(transferID, frameType string) Message {
+	p.t.Helper()
+	m := p.Expect(frameType)
+	if m.Str("transferId") != transferID {
+		p.t.Fatalf("got %v, want a %s of %s", m, frameType, transferID)
+	}
+	return m
+}
+
+// AwaitOf passes frames by until the wanted one comes.
+func (p *Peer) AwaitOf(transferID, frameType string) Message {
+	p.t.Helper()
+	for {
+		m := p.Receive()
+		if m.Str("transferId") == transferID && m.Str("type") == frameType {
+			return m
+		}
+	}
+}
+
+// closeCode is the close code that an error of reading tells, 0 for another.
+func closeCode(err error) int {
+	var closed *websocket.CloseError
+	if errors.As(err, &closed) {
+		return closed.Code
+	}
+	return 0
 }

@@ -1,0 +1,348 @@
+package e2etest
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func hashOf(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func chunk(id string, seq int, content string, last bool) Message {
+	return Message{"type": "transfer_chunk", "transferId": id, "seq": seq,
+		"bytes": base64.StdEncoding.EncodeToString([]byte(content)), "last": last}
+}
+
+// offer is the transfer_init with which a Foot answers an upload request.
+func offer(request Message, content string) Message {
+	return Message{"type": "transfer_init", "transferId": request["transferId"], "source": "file.txt",
+		"target": request["remotePath"], "dirName": request["dirName"], "totalSize": len(content), "hash": hashOf(content)}
+}
+
+// scripted is a Brain with a Foot whose every frame a test writes.
+type scripted struct {
+	*World
+	foot *Peer
+	dir  string
+}
+
+func newScripted(t *testing.T, settings map[string]string) *scripted {
+	t.Helper()
+	w := NewWorld(t, WorldOptions{NoFoot: true, BrainSettings: settings})
+	s := &scripted{World: w, dir: w.NewDir(t)}
+	s.foot = DialAsFoot(t, w.Brain.URL, w.Tenant, w.FootFile)
+	return s
+}
+
+// during calls a tool while the script plays the Foot.
+func (s *scripted) during(t *testing.T, tool string, args map[string]any, script func(first Message)) Result {
+	t.Helper()
+	results := make(chan Result, 1)
+	go func() {
+		results <- s.Agent.Call(t, tool, args)
+	}()
+	script(s.foot.Receive())
+	select {
+	case r := <-results:
+		return r
+	case <-time.After(Patience):
+		t.Fatal("the call is not answered")
+		return Result{}
+	}
+}
+
+func TestAFaultOfTheSendingFootFailsTheUploadAndNothingElse(t *testing.T) {
+	s := newScripted(t, map[string]string{"vance.transfer.phase-timeout": "2s", "vance.transfer.max-upload-size": "4MiB"})
+	const good = "the whole content"
+	faults := []struct {
+		rule string
+		code string
+		text string
+		play func(p *Peer, id string, request Message)
+	}{
+		{"a hash that is not the file's", "hash_mismatch", "hash mismatch", func(p *Peer, id string, r Message) {
+			lie := offer(r, good)
+			lie["hash"] = hashOf("another content")
+			p.Send(lie)
+			p.Expect("transfer_init_response")
+			p.Send(chunk(id, 0, good, true))
+			if got := p.Expect("transfer_complete"); got["ok"] != false || got["hashCheck"] != "mismatch" {
+				p.t.Errorf("got %v", got)
+			}
+		}},
+		{"a gap in seq", "out_of_order", "out-of-order chunk: expected 1, got 2", func(p *Peer, id string, r Message) {
+			p.Send(offer(r, good))
+			p.Expect("transfer_init_response")
+			p.Send(chunk(id, 0, good[:3], false))
+			p.Send(chunk(id, 2, good[3:], true))
+			p.Expect("transfer_complete")
+		}},
+		{"a chunk sent twice", "out_of_order", "out-of-order chunk: expected 1, got 0", func(p *Peer, id string, r Message) {
+			p.Send(offer(r, good))
+			p.Expect("transfer_init_response")
+			p.Send(chunk(id, 0, good[:3], false))
+			p.Send(chunk(id, 0, good[:3], false))
+			p.Expect("transfer_complete")
+		}},
+		{"more bytes than declared", "size_exceeded", "exceeds declared totalSize", func(p *Peer, id string, r Message) {
+			p.Send(offer(r, good))
+			p.Expect("transfer_init_response")
+			p.Send(chunk(id, 0, good+"!", true))
+			p.Expect("transfer_complete")
+		}},
+		{"fewer bytes than declared", "size_mismatch", "size mismatch", func(p *Peer, id string, r Message) {
+			p.Send(offer(r, good))
+			p.Expect("transfer_init_response")
+			p.Send(chunk(id, 0, good[:5], true))
+			p.Expect("transfer_complete")
+		}},
+		{"bytes that are no base64", "malformed_chunk", "malformed chunk encoding", func(p *Peer, id string, r Message) {
+			p.Send(offer(r, good))
+			p.Expect("transfer_init_response")
+			broken := chunk(id, 0, good, true)
+			broken["bytes"] = "not base64!"
+			p.Send(broken)
+			p.Expect("transfer_complete")
+		}},
+		{"a chunk above 1 MiB", "chunk_too_large", "chunk exceeds 1 MiB limit", func(p *Peer, id string, r Message) {
+			large := strings.Repeat("x", 1<<20+1)
+			p.Send(offer(r, large))
+			p.Expect("transfer_init_response")
+			p.Send(chunk(id, 0, large, true))
+			p.Expect("transfer_complete")
+		}},
+		{"an offer above the limit", "size_limit", "exceeds size limit", func(p *Peer, id string, r Message) {
+			large := offer(r, good)
+			large["totalSize"] = 4<<20 + 1
+			p.Send(large)
+			if got := p.Expect("transfer_init_response"); got["ok"] != false {
+				p.t.Errorf("got %v", got)
+			}
+		}},
+		{"an offer without a hash", "hash_required", "hash required", func(p *Peer, id string, r Message) {
+			bare := offer(r, good)
+			bare["hash"] = nil
+			p.Send(bare)
+			if got := p.Expect("transfer_init_response"); got["ok"] != false {
+				p.t.Errorf("got %v", got)
+			}
+		}},
+		{"a failure on its own disk", "permission_denied", "permission denied", func(p *Peer, id string, r Message) {
+			p.Send(Message{"type": "transfer_finish", "transferId": id, "ok": false, "error": "permission denied", "errorCode": "permission_denied"})
+		}},
+		{"giving up while streaming", "source_changed", "source changed during transfer", func(p *Peer, id string, r Message) {
+			p.Send(offer(r, good))
+			p.Expect("transfer_init_response")
+			p.Send(chunk(id, 0, good[:3], false))
+			p.Send(Message{"type": "transfer_finish", "transferId": id, "ok": false, "error": "source changed during transfer", "errorCode": "source_changed"})
+		}},
+		{"silence after the request", "init_timeout", "init timeout", func(*Peer, string, Message) {}},
+		{"silence while streaming", "chunk_timeout", "chunk timeout", func(p *Peer, id string, r Message) {
+			p.Send(offer(r, good))
+			p.Expect("transfer_init_response")
+			p.Send(chunk(id, 0, good[:3], false))
+			p.Expect("transfer_complete")
+		}},
+	}
+	for _, fault := range faults {
+		t.Run(fault.rule, func(t *testing.T) {
+			s.foot.t = t
+			WriteFile(t, s.AtBrain(s.dir, "old"), 10, 0o600, anHourAgo)
+			before := Snapshot(t, s.AtBrain(s.dir, ""))
+			for _, target := range []string{"old", "new/file.txt"} {
+				got := s.during(t, "client_file_upload",
+					map[string]any{"localPath": "file.txt", "dirName": s.dir, "remotePath": target},
+					func(first Message) { fault.play(s.foot, first.Str("transferId"), first) })
+				checkRefused(t, got, refusal{code: fault.code, text: fault.text})
+			}
+			if diff := cmp.Diff(before, Snapshot(t, s.AtBrain(s.dir, ""))); diff != "" {
+				t.Errorf("the RootDir changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+
+	s.foot.t = t
+	got := s.during(t, "client_file_upload", map[string]any{"localPath": "file.txt", "dirName": s.dir, "remotePath": "good"},
+		func(r Message) { uploadWell(s.foot, r, good) })
+	checkReceipt(t, got, "good", int64(len(good)), hashOf(good))
+}
+
+// uploadWell plays a Foot that keeps to the protocol. Frames left over from
+// earlier transfers are passed by.
+func uploadWell(p *Peer, request Message, content string) {
+	id := request.Str("transferId")
+	p.Send(offer(request, content))
+	p.ExpectOf(id, "transfer_init_response")
+	p.Send(chunk(id, 0, content, true))
+	p.ExpectOf(id, "transfer_complete")
+	p.Send(Message{"type": "transfer_finish", "transferId": id, "ok": true})
+}
+
+func TestAnOfferThatNamesAnotherPlaceIsRefused(t *testing.T) {
+	s := newScripted(t, nil)
+	for member, value := range map[string]string{"target": "elsewhere", "dirName": "another"} {
+		got := s.during(t, "client_file_upload", map[string]any{"localPath": "f", "dirName": s.dir, "remotePath": "f"}, func(r Message) {
+			other := offer(r, "content")
+			other[member] = value
+			s.foot.Send(other)
+			if answer := s.foot.Expect("transfer_init_response"); answer["ok"] != false {
+				t.Errorf("an offer with another %s is accepted: %v", member, answer)
+			}
+		})
+		if got.OK {
+			t.Errorf("the call succeeds: %s", got)
+		}
+	}
+	if entries := Snapshot(t, s.AtBrain(s.dir, "")); len(entries) != 1 {
+		t.Errorf("files were made: %v", entries)
+	}
+}
+
+func TestAFaultOfTheReceivingFootFailsTheDownload(t *testing.T) {
+	s := newScripted(t, map[string]string{"vance.transfer.phase-timeout": "2s"})
+	hash := WriteFile(t, s.AtBrain(s.dir, "file"), 3*65536, 0o644, anHourAgo)
+	accept := func(p *Peer, id string) {
+		p.Send(Message{"type": "transfer_init_response", "transferId": id, "ok": true, "error": nil})
+	}
+	complete := func(id string, ok bool, written int, code, text string) Message {
+		m := Message{"type": "transfer_complete", "transferId": id, "ok": ok, "error": nil, "bytesWritten": written, "hashCheck": nil}
+		if ok {
+			m["hashCheck"] = "ok"
+		} else {
+			m["error"], m["errorCode"] = text, code
+		}
+		return m
+	}
+	faults := []struct {
+		rule, code, text string
+		play             func(p *Peer, id string)
+	}{
+		{"a refusal at init", "declined", "declined", func(p *Peer, id string) {
+			p.Send(Message{"type": "transfer_init_response", "transferId": id, "ok": false, "error": "declined", "errorCode": "declined"})
+			p.ExpectOf(id, "transfer_finish")
+		}},
+		{"a full disk in the middle", "disk_full", "disk full", func(p *Peer, id string) {
+			accept(p, id)
+			p.ExpectOf(id, "transfer_chunk")
+			p.Send(complete(id, false, 0, "disk_full", "disk full"))
+			p.AwaitOf(id, "transfer_finish")
+		}},
+		{"success before the end", "size_mismatch", "size mismatch", func(p *Peer, id string) {
+			p.Send(Message{"type": "transfer_init_response", "transferId": id, "ok": true, "error": nil})
+			p.Send(complete(id, true, 3*65536, "", ""))
+			p.AwaitOf(id, "transfer_finish")
+		}},
+		{"success with another count", "size_mismatch", "size mismatch", func(p *Peer, id string) {
+			accept(p, id)
+			for p.AwaitOf(id, "transfer_chunk")["last"] != true {
+				continue
+			}
+			p.Send(complete(id, true, 7, "", ""))
+			p.AwaitOf(id, "transfer_finish")
+		}},
+		{"no answer to the offer", "init_timeout", "init timeout", func(p *Peer, id string) {
+			p.AwaitOf(id, "transfer_finish")
+		}},
+		{"no answer to the last chunk", "complete_timeout", "complete timeout", func(p *Peer, id string) {
+			accept(p, id)
+			p.AwaitOf(id, "transfer_finish")
+		}},
+	}
+	for _, fault := range faults {
+		t.Run(fault.rule, func(t *testing.T) {
+			s.foot.t = t
+			got := s.during(t, "client_file_download",
+				map[string]any{"localPath": "file", "dirName": s.dir, "remotePath": "file"},
+				func(first Message) {
+					if first.Str("type") != "transfer_init" || first["totalSize"] != float64(3*65536) || first["hash"] != hash {
+						t.Errorf("the offer is %v", first)
+					}
+					fault.play(s.foot, first.Str("transferId"))
+				})
+			checkRefused(t, got, refusal{code: fault.code, text: fault.text})
+		})
+	}
+}
+
+func TestAFaultOfTheSendingBrainLeavesTheFootsDiskAsItWas(t *testing.T) {
+	brain := NewFakeBrain(t, Message{"phaseTimeoutMs": 2000})
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("scripted-token\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	foot := StartFoot(t, FootOptions{URL: brain.URL, Tenant: "acme", ProjectID: "proj-research", TokenFile: token,
+		Settings: map[string]string{"vance.transfer.max-download-size": "4MiB"}})
+	p := brain.AwaitFoot(t)
+	foot.AwaitEvent(t, "connected")
+	WriteFile(t, foot.Project+"/old", 10, 0o600, anHourAgo)
+	link(t, "/etc", foot.Project+"/link")
+	before := Snapshot(t, foot.Project)
+
+	const good = "the whole content"
+	offerTo := func(id, target string) Message {
+		return Message{"type": "transfer_init", "transferId": id, "source": "file", "target": target,
+			"totalSize": len(good), "hash": hashOf(good)}
+	}
+	faults := []struct {
+		rule, target, code, in string
+		change                 func(Message)
+		chunks                 func(id string) []Message
+	}{
+		{"..", "../x", "path_escapes_sandbox", "transfer_init_response", nil, nil},
+		{"absolute", "/tmp/x", "path_escapes_sandbox", "transfer_init_response", nil, nil},
+		{"link as parent", "link/x", "symlink_not_allowed", "transfer_init_response", nil, nil},
+		{"link as leaf", "link", "symlink_not_allowed", "transfer_init_response", nil, nil},
+		{"too large", "new", "size_limit", "transfer_init_response", func(m Message) { m["totalSize"] = 4<<20 + 1 }, nil},
+		{"no hash", "new", "hash_required", "transfer_init_response", func(m Message) { m["hash"] = nil }, nil},
+		{"a wrong hash", "old", "hash_mismatch", "transfer_complete", func(m Message) { m["hash"] = hashOf("other") },
+			func(id string) []Message { return []Message{chunk(id, 0, good, true)} }},
+		{"a gap", "old", "out_of_order", "transfer_complete", nil,
+			func(id string) []Message {
+				return []Message{chunk(id, 0, good[:4], false), chunk(id, 3, good[4:], true)}
+			}},
+		{"too many bytes", "dir/new", "size_exceeded", "transfer_complete", nil,
+			func(id string) []Message { return []Message{chunk(id, 0, good+good, false)} }},
+		{"too few bytes", "old", "size_mismatch", "transfer_complete", nil,
+			func(id string) []Message { return []Message{chunk(id, 0, good[:4], true)} }},
+		{"silence", "old", "chunk_timeout", "transfer_complete", nil,
+			func(id string) []Message { return []Message{chunk(id, 0, good[:4], false)} }},
+	}
+	for i, fault := range faults {
+		t.Run(fault.rule, func(t *testing.T) {
+			p.t = t
+			id := strings.Replace("0198c0de-0000-7000-8000-0000000000NN", "NN", string(rune('a'+i/10))+string(rune('0'+i%10)), 1)
+			init := offerTo(id, fault.target)
+			if fault.change != nil {
+				fault.change(init)
+			}
+			p.Send(init)
+			answer := p.AwaitOf(id, "transfer_init_response")
+			if fault.in == "transfer_complete" {
+				if answer["ok"] != true {
+					t.Fatalf("the offer is refused: %v", answer)
+				}
+				for _, c := range fault.chunks(id) {
+					p.Send(c)
+				}
+				answer = p.AwaitOf(id, "transfer_complete")
+			}
+			if answer["ok"] != false || answer["errorCode"] != fault.code || answer.Str("error") == "" {
+				t.Errorf("got %v, want %s", answer, fault.code)
+			}
+			p.Send(Message{"type": "transfer_finish", "transferId": id, "ok": false, "error": "as told", "errorCode": fault.code})
+			if diff := cmp.Diff(before, Snapshot(t, foot.Project)); diff != "" {
+				t.Errorf("the project folder changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
