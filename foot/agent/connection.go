@@ -1,0 +1,196 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/vancetope/transfer/foot/sandbox"
+	"github.com/vancetope/transfer/foot/ui"
+	"github.com/vancetope/transfer/gen/frames"
+	"github.com/vancetope/transfer/internal/fault"
+	"github.com/vancetope/transfer/internal/rootfs"
+	"github.com/vancetope/transfer/internal/transfer"
+	"github.com/vancetope/transfer/internal/wire"
+)
+
+const (
+	// drainTime is how long running transfers may go on once the Foot was told
+	// to stop; with the goodbye the whole takes at most five seconds.
+	drainTime = 4 * time.Second
+	// byeTime is how long the goodbye may take.
+	byeTime = 500 * time.Millisecond
+)
+
+// errStopped ends a connection because the Foot was told to stop.
+var errStopped = errors.New("stopped")
+
+// connection is one connection after its handshake: its transfers and its
+// project.
+type connection struct {
+	conn    *wire.Conn
+	session *transfer.Session
+	project *sandbox.Project
+	ui      ui.UI
+	log     *slog.Logger
+
+	// useful: a byte arrived for good on this connection.
+	useful atomic.Bool
+}
+
+// open prepares what the connection's transfers need. A Brain may only speak
+// for the tenant that the user named, or it could reach the files of another.
+func (a *Agent) open(ctx context.Context, conn *wire.Conn, w *frames.Welcome) (*connection, error) {
+	if w.Tenant != a.Tenant {
+		return nil, &RefusedError{
+			Reason: fmt.Sprintf("the Brain answers for tenant %q, not for %q", w.Tenant, a.Tenant),
+			Remedy: "check --tenant and --brain",
+		}
+	}
+	t, err := agree(a.Settings.Transfer, w.Settings)
+	if err != nil {
+		return nil, err
+	}
+	project, err := a.Sandbox.Project(w.Tenant, w.ProjectID)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the project's folder: %w", ErrConfiguration, err)
+	}
+	if err := a.State.For(ctx, w.Tenant, w.ProjectID); err != nil {
+		if errors.Is(err, ErrInUse) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w: the state folder: %w", ErrConfiguration, err)
+	}
+	c := &connection{conn: conn, project: project, ui: a.UI, log: a.Log}
+	c.session = transfer.NewSession(conn, transfer.Config{
+		Role:            transfer.Foot,
+		ChunkSize:       t.chunkSize,
+		MaxSendSize:     t.maxUpload,
+		MaxReceiveSize:  t.maxDownload,
+		PhaseTimeout:    t.phaseTimeout,
+		CleanupInterval: t.cleanupInterval,
+		Accept:          c.accept,
+		Serve:           c.serve,
+		OnEvent:         c.show,
+		Release:         wire.PutBuffer,
+		Log:             a.Log,
+	})
+	return c, nil
+}
+
+// run serves the connection until it ends or ctx does, and returns why.
+func (c *connection) run(ctx context.Context) error {
+	served := make(chan error, 1)
+	go func() { served <- c.conn.Serve(context.WithoutCancel(ctx), c) }()
+	var cause error
+	select {
+	case cause = <-served:
+	case <-ctx.Done():
+		cause = c.stop(served)
+	}
+	c.session.Close(nil)
+	limit, cancel := context.WithTimeout(context.Background(), byeTime)
+	defer cancel()
+	if err := c.session.Wait(limit); err != nil {
+		c.log.Warn("transfers did not end with their connection", "running", c.session.Len(), "error", err)
+	}
+	return cause
+}
+
+// stop lets the running transfers end, cancels the rest and says goodbye.
+func (c *connection) stop(served <-chan error) error {
+	c.ui.Stopping(c.session.Len())
+	limit, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		c.session.Drain(limit)
+	}()
+	select {
+	case <-drained:
+	case cause := <-served:
+		return cause
+	}
+	c.conn.Close(wire.CloseGoingAway, "the Foot stops")
+	timer := time.NewTimer(byeTime)
+	defer timer.Stop()
+	select {
+	case <-served: // the peer has answered the goodbye
+	case <-timer.C:
+	}
+	return errStopped
+}
+
+// accept opens the place of a file that the Brain sends. Every file may come:
+// the sandbox says where it may go.
+func (c *connection) accept(_ context.Context, init *frames.TransferInit) (*transfer.Incoming, error) {
+	options, err := sandbox.StageOptions(init.TotalSize, init.Attrs)
+	if err != nil {
+		return nil, err
+	}
+	target, err := c.project.Stage(init.Target, init.TransferID, options)
+	if err != nil {
+		return nil, err
+	}
+	return &transfer.Incoming{
+		Staging: staging{target.Staging},
+		Path:    target.Path.String(),
+		Release: target.Release,
+	}, nil
+}
+
+// staging is a staging file as transfers see it.
+type staging struct{ *rootfs.Staging }
+
+// Publish returns the path alone of what was published.
+func (s staging) Publish(ctx context.Context) (string, error) {
+	published, err := s.Staging.Publish(ctx)
+	return published.Path, err
+}
+
+// serve opens a file that the Brain asks for.
+func (c *connection) serve(_ context.Context, req *frames.ClientFileUploadRequest) (*transfer.Outgoing, error) {
+	source, path, err := c.project.OpenSource(req.LocalPath)
+	if err != nil {
+		return nil, err
+	}
+	return &transfer.Outgoing{Source: source, Name: path.String()}, nil
+}
+
+// show passes an event on. It is called with the transfer locked.
+func (c *connection) show(e transfer.Event) {
+	if e.State == transfer.StateComplete || e.Direction == transfer.Download && e.Bytes > 0 {
+		c.useful.Store(true)
+	}
+	c.ui.Transfer(ui.Transfer{
+		ID:         e.ID,
+		Direction:  ui.Direction(e.Direction),
+		Path:       e.Path,
+		State:      ui.State(e.State),
+		Bytes:      e.Bytes,
+		TotalBytes: e.TotalBytes,
+		Fault:      e.Err,
+	})
+	switch e.State {
+	case transfer.StateComplete:
+		c.log.Info("transfer", "id", e.ID, "direction", e.Direction, "path", e.Path, "bytes", e.Bytes)
+	case transfer.StateFailed, transfer.StateCancelled:
+		c.log.Info("transfer", "id", e.ID, "direction", e.Direction, "path", e.Path, "state", e.State,
+			"code", fault.CodeOf(e.Err), "cause", causeOf(e.Err))
+	}
+}
+
+// causeOf is what lies below a fault: the system's own words, for the log.
+func causeOf(f *fault.Error) error {
+	if f == nil {
+		return nil
+	}
+	if cause := f.Unwrap(); cause != nil {
+		return cause
+	}
+	return f
+}
