@@ -1,0 +1,216 @@
+// Package workspace owns the RootDirs: the folders of a project in which an
+// agent's files lie, at <root>/<tenant>/<projectId>/<dirName>/. It creates and
+// closes them, says which exist, and hands out each one together with the lock
+// table and the life time that all its users share.
+//
+// It refuses every name that is not a single path segment, a name that is
+// taken (also by one that differs in case only, where the file system folds),
+// and to follow a link: neither opening a file in a RootDir nor deleting one
+// ever leaves its folder. What a RootDir is stands in the state store, never in
+// a place that an agent can write.
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/vancetope/transfer/brain/state"
+	"github.com/vancetope/transfer/gen/common"
+	"github.com/vancetope/transfer/internal/fault"
+)
+
+// closeWait is how long closing a RootDir waits for the transfers inside, which
+// it has cancelled, before it removes the folder under them.
+const closeWait = 5 * time.Second
+
+// Options say where the RootDirs lie and by which rules files are written.
+type Options struct {
+	Root     string      // vance.workspace.root; made when missing
+	Store    state.Store // where the descriptors are kept
+	ModeMask fs.FileMode // vance.transfer.brain-mode-mask
+	Log      *slog.Logger
+}
+
+// Project names the owner of RootDirs. Equal project ids of two tenants have
+// nothing in common.
+type Project struct {
+	Tenant    string
+	ProjectID string
+}
+
+// Manager knows all RootDirs of one Brain.
+type Manager struct {
+	root        string
+	mask        fs.FileMode
+	descriptors descriptors
+	log         *slog.Logger
+
+	mu    sync.Mutex
+	sites map[siteKey]*site // RootDirs in use or being closed
+}
+
+type siteKey struct {
+	Project
+	name string
+}
+
+// Open returns the manager of the RootDirs below o.Root. It first puts right
+// what a killed process left: closings that were under way are finished, lost
+// folders are made again empty, staging files of transfers are removed.
+func Open(ctx context.Context, o Options) (*Manager, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := os.MkdirAll(o.Root, 0o700); err != nil {
+		return nil, fmt.Errorf("make the workspace root: %w", err)
+	}
+	root, err := filepath.Abs(o.Root)
+	if err != nil {
+		return nil, fmt.Errorf("find the workspace root: %w", err)
+	}
+	m := &Manager{
+		root:        root,
+		mask:        o.ModeMask,
+		descriptors: descriptors{o.Store},
+		log:         o.Log,
+		sites:       make(map[siteKey]*site),
+	}
+	if err := m.repair(ctx); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// CreateRequest is what the creator of a RootDir may choose.
+type CreateRequest struct {
+	Type    Type
+	DirName string // empty: one is generated
+	Creator string // the scope that asks
+}
+
+// Create makes a RootDir and returns its descriptor.
+func (m *Manager) Create(ctx context.Context, p Project, r CreateRequest) (Descriptor, error) {
+	if err := p.check(); err != nil {
+		return Descriptor{}, err
+	}
+	if _, ok := handlers[r.Type]; !ok {
+		return Descriptor{}, fault.Newf(common.ErrorCodeInvalidRequest, "unknown RootDir type %q", r.Type)
+	}
+	if r.DirName != "" {
+		if err := checkDirName(r.DirName); err != nil {
+			return Descriptor{}, err
+		}
+		return m.create(ctx, p, r)
+	}
+	for range generateTries {
+		r.DirName = generateName(r.Type)
+		d, err := m.create(ctx, p, r)
+		if fault.CodeOf(err) != common.ErrorCodeAlreadyExists {
+			return d, err
+		}
+	}
+	return Descriptor{}, fault.Newf(common.ErrorCodeAlreadyExists, "no free name was found, choose one")
+}
+
+// create makes the folder first: the file system's exclusive mkdir alone knows
+// which names are equal to it, and so decides between two creators.
+func (m *Manager) create(ctx context.Context, p Project, r CreateRequest) (Descriptor, error) {
+	d := Descriptor{
+		Tenant:    p.Tenant,
+		ProjectID: p.ProjectID,
+		DirName:   r.DirName,
+		Type:      r.Type,
+		Creator:   r.Creator,
+		CreatedAt: time.Now().UTC(),
+	}
+	place := m.place(p, r.DirName)
+	if err := handlers[d.Type].init(place); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return Descriptor{}, fault.Newf(common.ErrorCodeAlreadyExists, "a RootDir %q (names may differ in case only) is there; use it or choose another dirName", r.DirName)
+		}
+		return Descriptor{}, diskFault(err)
+	}
+	if err := m.descriptors.create(ctx, d); err != nil {
+		if rm := os.Remove(place.path()); rm != nil {
+			m.log.Error("cannot remove the folder of a RootDir that was not created", "dir", r.DirName, "err", rm)
+		}
+		return Descriptor{}, err
+	}
+	m.log.Info("RootDir created", "tenant", d.Tenant, "project", d.ProjectID, "dir", d.DirName, "type", d.Type)
+	return d, nil
+}
+
+// List returns the RootDirs of a project in the order of their names. Those
+// being closed are not among them.
+func (m *Manager) List(ctx context.Context, p Project) ([]Descriptor, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	all, err := m.descriptors.list(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	open := make([]Descriptor, 0, len(all))
+	for _, d := range all {
+		if !d.Closing {
+			open = append(open, d.Descriptor)
+		}
+	}
+	return open, nil
+}
+
+// CloseDir ends a RootDir: what is transferred into or out of it is cancelled,
+// then its folder is deleted with everything in it.
+func (m *Manager) CloseDir(ctx context.Context, p Project, dirName string) error {
+	if p.check() != nil || checkDirName(dirName) != nil {
+		return fault.New(common.ErrorCodeDirNotFound)
+	}
+	key := siteKey{p, dirName}
+	s, first := m.beginClosing(key)
+	if !first {
+		return fault.New(common.ErrorCodeDirNotFound) // another caller is closing it already
+	}
+	d, err := m.descriptors.markClosing(ctx, p, dirName)
+	if err != nil {
+		m.keepOpen(key, s)
+		return err
+	}
+	defer m.forget(key, s)
+	s.cancel(fault.Newf(common.ErrorCodeCancelled, "the RootDir was closed"))
+	if !s.waitUnused(ctx, closeWait) {
+		m.log.Warn("RootDir removed while in use", "dir", dirName, "users", s.users)
+	}
+	return m.remove(ctx, d)
+}
+
+// remove deletes the folder of a RootDir that is marked as closing, then its
+// descriptor: a crash between the two is finished by the next start.
+func (m *Manager) remove(ctx context.Context, d stored) error {
+	if err := handlers[d.Type].close(m.place(d.project(), d.DirName)); err != nil {
+		return err
+	}
+	if err := m.descriptors.delete(ctx, d); err != nil {
+		return err
+	}
+	m.log.Info("RootDir closed", "tenant", d.Tenant, "project", d.ProjectID, "dir", d.DirName)
+	return nil
+}
+
+func (m *Manager) place(p Project, dirName string) place {
+	return place{parent: filepath.Join(m.root, p.Tenant, p.ProjectID), name: dirName}
+}
+
+// diskFault gives a failed mkdir a code that its reader can act on.
+func diskFault(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fault.Wrapf(common.ErrorCodePermissionDenied, err, "the workspace folder")
+	}
+	return fault.Wrap(common.ErrorCodeInternal, err)
+}
