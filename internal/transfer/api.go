@@ -185,6 +185,7 @@ type Event struct {
 	// Path is the file at this side, relative to its root; DirName its RootDir
 	// where this side is Brain and receives.
 	Path       string
+	DirName    string
 	State      State
 	Bytes      int64
 	TotalBytes int64 // 0 until it is known

@@ -1,0 +1,154 @@
+package transfer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+
+	"github.com/vancetope/transfer/gen/common"
+	"github.com/vancetope/transfer/gen/frames"
+	"github.com/vancetope/transfer/internal/fault"
+	"github.com/vancetope/transfer/internal/rootfs"
+)
+
+// hashBuffer is how much of a source is read at once for its hash.
+const hashBuffer = 128 << 10
+
+// sendWorker reads one source: for its hash first, then in chunks.
+type sendWorker struct {
+	open func(ctx context.Context) (*Outgoing, error)
+	// target and dirName go into the offer; attrs win over the file's own.
+	target  string
+	dirName *string
+	attrs   *common.FileAttrs
+	chunk   int
+
+	out    *Outgoing
+	size   int64
+	buffer []byte
+}
+
+func (w *sendWorker) do(t *transfer, next task) {
+	var err error
+	switch next.job {
+	case jobOpen:
+		err = w.openSource(t)
+	case jobHash:
+		err = w.hashSource(t)
+	case jobStream:
+		err = w.stream(t)
+	}
+	if err != nil {
+		t.drive(event{kind: evFailed, fault: fault.From(err)})
+	}
+}
+
+func (w *sendWorker) openSource(t *transfer) error {
+	out, err := w.open(t.ctx)
+	if err != nil {
+		return err
+	}
+	w.out, w.size = out, out.Source.Size()
+	offer := &frames.TransferInit{TransferID: t.id, Target: w.target, DirName: w.dirName, TotalSize: w.size,
+		Attrs: mergeAttrs(w.attrs, attrsOf(out.Source))}
+	if out.Name != "" {
+		offer.Source = &out.Name
+	}
+	t.drive(event{kind: evOpened, n: w.size, init: offer})
+	return nil
+}
+
+// attrsOf are a file's attributes as they are sent. A time that RFC 3339 cannot
+// hold is left out.
+func attrsOf(src Source) *common.FileAttrs {
+	mode := rootfs.FormatMode(src.Mode())
+	attrs := &common.FileAttrs{Mode: &mode}
+	if mtime := src.ModTime().UTC(); mtime.Year() >= 1 && mtime.Year() <= 9999 {
+		attrs.Mtime = &mtime
+	}
+	return attrs
+}
+
+func (w *sendWorker) hashSource(t *transfer) error {
+	w.buffer = make([]byte, max(hashBuffer, w.chunk))
+	digest := sha256.New()
+	for offset := int64(0); offset < w.size; {
+		if t.ctx.Err() != nil {
+			return fault.New(common.ErrorCodeCancelled)
+		}
+		part := w.buffer[:min(int64(len(w.buffer)), w.size-offset)]
+		if err := w.read(part, offset); err != nil {
+			return err
+		}
+		digest.Write(part)
+		offset += int64(len(part))
+	}
+	if err := w.out.Source.CheckUnchanged(); err != nil {
+		return err
+	}
+	t.drive(event{kind: evHashed, hash: digestText(digest)})
+	return nil
+}
+
+// read fills part. A file that ends before its size has changed.
+func (w *sendWorker) read(part []byte, offset int64) error {
+	n, err := w.out.Source.ReadAt(part, offset)
+	switch {
+	case n == len(part):
+		return nil
+	case err == nil || errors.Is(err, io.EOF):
+		return fault.New(common.ErrorCodeSourceChanged)
+	}
+	return err
+}
+
+// stream sends the chunks. The source is compared before the last one goes out,
+// so that no receiver publishes a file that changed under the sender.
+func (w *sendWorker) stream(t *transfer) error {
+	f := &frames.TransferChunk{TransferID: t.id}
+	for offset := int64(0); !f.Last; f.Seq++ {
+		f.Bytes = w.buffer[:min(int64(w.chunk), w.size-offset)]
+		if err := w.read(f.Bytes, offset); err != nil {
+			return err
+		}
+		n := int64(len(f.Bytes))
+		offset += n
+		f.Last = offset == w.size
+		if f.Last {
+			if err := w.out.Source.CheckUnchanged(); err != nil {
+				return err
+			}
+		}
+		t.drive(event{kind: evSending, n: n, last: f.Last})
+		if err := t.session.link.SendData(t.ctx, t.id, f); err != nil {
+			if t.ctx.Err() == nil {
+				t.drive(event{kind: evLost, fault: connectionLost(err)})
+			}
+			return nil
+		}
+		t.drive(event{kind: evSent, n: n, last: f.Last})
+	}
+	return nil
+}
+
+func (w *sendWorker) putAway(t *transfer) {
+	// A chunk that was queued while the transfer was being stopped.
+	t.session.link.DropData(t.id)
+	if w.out == nil {
+		return
+	}
+	out := w.out
+	w.out = nil
+	if out.Release != nil {
+		defer out.Release()
+	}
+	if err := out.Source.Close(); err != nil {
+		t.session.log.Warn("a sent file did not close", "transferId", t.id, "error", err)
+	}
+}
+
+// digestText is a digest as it is written in frames.
+func digestText(h hash.Hash) string { return "sha256:" + hex.EncodeToString(h.Sum(nil)) }
