@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -125,10 +127,13 @@ func broken(want frames.FrameType, format string, args ...any) *fault.Error {
 // first reads the first message of the handshake, within the phase timeout. A
 // message that is no frame at all is refused here.
 func (c *Conn) first(ctx context.Context, want frames.FrameType) (frames.Frame, error) {
-	late := time.AfterFunc(c.cfg.PhaseTimeout, func() {
-		c.refuse(&Refusal{Err: broken(want, "it did not come within %v", c.cfg.PhaseTimeout)})
+	var tooLate atomic.Bool
+	late := broken(want, "it did not come within %v", c.cfg.PhaseTimeout)
+	timer := time.AfterFunc(c.cfg.PhaseTimeout, func() {
+		tooLate.Store(true)
+		c.refuse(&Refusal{Err: late})
 	})
-	defer late.Stop()
+	defer timer.Stop()
 	stop := context.AfterFunc(ctx, func() { c.Close(CloseGoingAway, "going away") })
 	defer stop()
 
@@ -152,10 +157,12 @@ func (c *Conn) first(ctx context.Context, want frames.FrameType) (frames.Frame, 
 	}
 	for f == nil && refusal == nil && !c.isDone() && c.receive(use) {
 	}
-	if refusal != nil {
+	switch {
+	case refusal != nil:
 		return nil, c.refuse(&Refusal{Err: refusal})
-	}
-	if c.isDone() {
+	case tooLate.Load():
+		return nil, late
+	case c.isDone():
 		return nil, c.Err()
 	}
 	return f, nil
@@ -165,20 +172,18 @@ func (c *Conn) first(ctx context.Context, want frames.FrameType) (frames.Frame, 
 // a message: a later version's hello may look different in every other respect.
 func checkVersion(message []byte, want frames.FrameType) *fault.Error {
 	var head struct {
-		Type            string       `json:"type"`
-		ProtocolVersion *json.Number `json:"protocolVersion"`
+		Type            string          `json:"type"`
+		ProtocolVersion json.RawMessage `json:"protocolVersion"`
 	}
-	if err := json.Unmarshal(message, &head); err != nil && head.Type == "" {
-		return nil // malformed: the decoder says how
+	if err := json.Unmarshal(message, &head); err != nil || head.Type != string(want) {
+		return nil // the decoder says what is wrong with it
 	}
-	if head.Type != string(want) {
-		return nil
+	given := string(head.ProtocolVersion)
+	if given == "" {
+		given = "none"
 	}
-	if head.ProtocolVersion == nil {
-		return fault.Newf(common.ErrorCodeUnsupportedVersion, "none given, this side speaks %d", ProtocolVersion)
-	}
-	if v, err := head.ProtocolVersion.Float64(); err != nil || v != ProtocolVersion {
-		return fault.Newf(common.ErrorCodeUnsupportedVersion, "%s, this side speaks %d", printable(head.ProtocolVersion.String()), ProtocolVersion)
+	if v, err := strconv.ParseFloat(given, 64); err != nil || v != ProtocolVersion {
+		return fault.Newf(common.ErrorCodeUnsupportedVersion, "%s, this side speaks %d", printable(cut(given, 64)), ProtocolVersion)
 	}
 	return nil
 }

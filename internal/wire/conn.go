@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"net"
 	"sync"
 	"time"
 
@@ -40,10 +41,11 @@ type Conn struct {
 	ws    *websocket.Conn
 	meter *meter
 	out   *outbox
-	began time.Time
 
-	// decoder belongs to the reading goroutine.
-	decoder frames.Decoder
+	// decoder and sizeHint belong to the reading goroutine. The hint is the size
+	// of recent messages, with which the next one's buffer begins.
+	decoder  frames.Decoder
+	sizeHint int
 	// peerLimit is the largest message the peer accepts, 0 if it did not say.
 	peerLimit int64
 
@@ -68,7 +70,6 @@ func newConn(ws *websocket.Conn, m *meter, cfg Config, r role) *Conn {
 		ws:      ws,
 		meter:   m,
 		out:     newOutbox(),
-		began:   time.Now(),
 		decoder: frames.Decoder{Buffer: GetBuffer},
 		done:    make(chan struct{}),
 		gone:    make(chan struct{}),
@@ -177,6 +178,9 @@ func (c *Conn) Close(code int, reason string) {
 		c.shut(code, reason)
 	}
 }
+
+// RemoteAddr returns the peer's address, or the proxy's.
+func (c *Conn) RemoteAddr() net.Addr { return c.ws.RemoteAddr() }
 
 // Done is closed when the connection stops carrying frames; Err then says why.
 func (c *Conn) Done() <-chan struct{} { return c.done }

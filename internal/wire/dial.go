@@ -40,7 +40,7 @@ func Dial(ctx context.Context, cfg DialConfig) (*Conn, *frames.Welcome, error) {
 	cfg.Config = cfg.Config.withDefaults()
 	u, err := BrainURL(cfg.URL, cfg.Tenant)
 	if err != nil {
-		return nil, nil, &DialError{Kind: DialUnreachable, Fault: fault.Wrapf(common.ErrorCodeInvalidRequest, err, "%v", err)}
+		return nil, nil, &DialError{Kind: DialUnreachable, Fault: fault.Texted(common.ErrorCodeInvalidRequest, err.Error()), Cause: err}
 	}
 	ws, m, err := cfg.upgrade(ctx, u.String())
 	if err != nil {
@@ -103,7 +103,7 @@ func (cfg *DialConfig) upgrade(ctx context.Context, url string) (*websocket.Conn
 		return nil, nil, &DialError{
 			Kind:   DialNotBrain,
 			Status: response.StatusCode,
-			Fault:  fault.Newf(common.ErrorCodeHandshakeFailed, "the server does not speak %s", Subprotocol),
+			Fault:  fault.Texted(common.ErrorCodeHandshakeFailed, "no Brain answers there: the server does not speak "+Subprotocol),
 		}
 	}
 	return ws, m, nil
@@ -112,7 +112,7 @@ func (cfg *DialConfig) upgrade(ctx context.Context, url string) (*websocket.Conn
 func unreachable(err error) *DialError {
 	return &DialError{
 		Kind:  DialUnreachable,
-		Fault: fault.Wrapf(common.ErrorCodeConnectionLost, err, "cannot reach the Brain: %v", err),
+		Fault: fault.Texted(common.ErrorCodeConnectionLost, "cannot reach the Brain: "+printable(err.Error())),
 		Cause: err,
 	}
 }
@@ -124,7 +124,7 @@ func dialFailed(err error, response *http.Response) *DialError {
 		if errors.As(err, &noTLS) || strings.Contains(err.Error(), "malformed HTTP") {
 			return &DialError{
 				Kind:  DialNotBrain,
-				Fault: fault.Wrapf(common.ErrorCodeHandshakeFailed, err, "no Brain answers there: %s", printable(err.Error())),
+				Fault: fault.Texted(common.ErrorCodeHandshakeFailed, "no Brain answers there: "+printable(err.Error())),
 				Cause: err,
 			}
 		}

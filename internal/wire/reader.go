@@ -99,34 +99,33 @@ func (c *Conn) receive(use func(message []byte, kind int)) bool {
 
 var errTooBig = errors.New("wire: message above the limit")
 
+// The bounds of the size with which a message's buffer begins.
+const (
+	minReadBuffer = 4 << 10
+	maxReadBuffer = 2 << 20
+)
+
 // readAll reads a message into a pooled buffer that grows with what really came,
 // whatever the peer announced.
 func (c *Conn) readAll(r io.Reader) ([]byte, error) {
-	b := GetBuffer(int(min(readStart, c.cfg.MaxFrameSize)))[:0]
+	limit := c.cfg.MaxFrameSize
+	b := GetBuffer(max(minReadBuffer, min(c.sizeHint, maxReadBuffer)))[:0]
 	for {
-		if len(b) == cap(b) {
-			if int64(len(b)) > c.cfg.MaxFrameSize {
-				return b, errTooBig
-			}
-			b = growBuffer(b, 2*cap(b))
-		}
 		n, err := r.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
-		if int64(len(b)) > c.cfg.MaxFrameSize {
+		switch {
+		case int64(len(b)) > limit:
 			return b, errTooBig
-		}
-		if err == io.EOF {
+		case err == io.EOF:
+			c.sizeHint = max(len(b)+1, c.sizeHint-c.sizeHint/8)
 			return b, nil
-		}
-		if err != nil {
+		case err != nil:
 			return b, err
+		case len(b) == cap(b):
+			b = growBuffer(b, int(min(2*int64(cap(b)), max(limit, int64(cap(b)))+1)))
 		}
 	}
 }
-
-// readStart is the size with which a message's buffer begins: a chunk of the
-// default size.
-const readStart = 96 << 10
 
 func (c *Conn) readFailed(err error) {
 	var closed *websocket.CloseError

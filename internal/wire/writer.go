@@ -24,7 +24,9 @@ func (c *Conn) writeLoop() {
 			}
 		}
 		if err := c.write(j); err != nil {
-			c.lost(lost(err, "writing failed"))
+			if err != websocket.ErrCloseSent { // else the reader met a protocol error and says so
+				c.lost(lost(err, "writing failed"))
+			}
 			return
 		}
 		if j.kind == jobClose {
