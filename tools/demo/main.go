@@ -1,0 +1,60 @@
+// Command demo shows the whole way through the system: it starts the built
+// Brain and Foot on loopback, opens a real MCP session as an LLM client would,
+// lets it fetch a file from the user's machine and put it back at another
+// place, and compares the digests. It succeeds only when they are equal, and
+// leaves nothing behind: no process and no file.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+type commandLine struct {
+	Brain string `help:"The brain program." required:"" type:"path"`
+	Foot  string `help:"The foot program." required:"" type:"path"`
+	File  string `help:"The file that travels; by default the Go toolchain's own go program." placeholder:"PATH"`
+}
+
+func main() {
+	var line commandLine
+	kong.Parse(&line, kong.Name("demo"), kong.Description("Sends a file to a Brain and back through an MCP session."))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, line)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "demo: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, line commandLine) (err error) {
+	file, err := openSource(ctx, line.File)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	stage, err := newStage(line, file)
+	if err != nil {
+		return err
+	}
+	// What was started and made goes away whatever happens, and a failure of
+	// that is a failure of the demo.
+	defer func() {
+		if cleanErr := stage.close(); err == nil {
+			err = cleanErr
+		}
+	}()
+	if err := stage.start(ctx); err != nil {
+		return stage.explain(err)
+	}
+	if err := stage.play(ctx); err != nil {
+		return stage.explain(err)
+	}
+	return nil
+}
