@@ -19,17 +19,23 @@ import (
 	"github.com/vancetope/transfer/internal/wire"
 )
 
-// Config is what an agent needs. All fields but Once are required.
+// DefaultDrainTime leaves room for the goodbye within five seconds.
+const DefaultDrainTime = 4 * time.Second
+
+// Config is what an agent needs. All fields but Once and DrainTime are required.
 type Config struct {
 	// Brain is the Brain's URL; it and the tenant passed CheckBrain.
 	Brain  string
 	Tenant string
 	Token  string
 	// Once ends the agent with its first connection.
-	Once     bool
-	Settings *settings.Settings
-	Sandbox  *sandbox.Sandbox
-	State    *State
+	Once bool
+	// DrainTime is how long running transfers may go on once the agent is told
+	// to stop; 0 means DefaultDrainTime.
+	DrainTime time.Duration
+	Settings  *settings.Settings
+	Sandbox   *sandbox.Sandbox
+	State     *State
 	// UI is called where nothing may block, see ui.Async.
 	UI  ui.UI
 	Log *slog.Logger
@@ -43,6 +49,9 @@ type Agent struct {
 
 // New returns an agent that does nothing yet.
 func New(c Config) *Agent {
+	if c.DrainTime == 0 {
+		c.DrainTime = DefaultDrainTime
+	}
 	return &Agent{Config: c, backoff: wire.Backoff{
 		Min: c.Settings.Foot.ReconnectMin,
 		Max: c.Settings.Foot.ReconnectMax,

@@ -17,13 +17,9 @@ import (
 	"github.com/vancetope/transfer/internal/wire"
 )
 
-const (
-	// drainTime is how long running transfers may go on once the Foot was told
-	// to stop; with the goodbye the whole takes at most five seconds.
-	drainTime = 4 * time.Second
-	// byeTime is how long the goodbye may take.
-	byeTime = 500 * time.Millisecond
-)
+// byeTime is how long the goodbye may take, and so may the end of the transfers
+// after it.
+const byeTime = 400 * time.Millisecond
 
 // errStopped ends a connection because the Foot was told to stop.
 var errStopped = errors.New("stopped")
@@ -37,6 +33,7 @@ type connection struct {
 	ui      ui.UI
 	log     *slog.Logger
 
+	drainTime time.Duration
 	// useful: a byte arrived for good on this connection.
 	useful atomic.Bool
 }
@@ -64,7 +61,7 @@ func (a *Agent) open(ctx context.Context, conn *wire.Conn, w *frames.Welcome) (*
 		}
 		return nil, fmt.Errorf("%w: the state folder: %w", ErrConfiguration, err)
 	}
-	c := &connection{conn: conn, project: project, ui: a.UI, log: a.Log}
+	c := &connection{conn: conn, project: project, ui: a.UI, log: a.Log, drainTime: a.DrainTime}
 	c.session = transfer.NewSession(conn, transfer.Config{
 		Role:            transfer.Foot,
 		ChunkSize:       t.chunkSize,
@@ -103,7 +100,7 @@ func (c *connection) run(ctx context.Context) error {
 // stop lets the running transfers end, cancels the rest and says goodbye.
 func (c *connection) stop(served <-chan error) error {
 	c.ui.Stopping(c.session.Len())
-	limit, cancel := context.WithTimeout(context.Background(), drainTime)
+	limit, cancel := context.WithTimeout(context.Background(), c.drainTime)
 	defer cancel()
 	drained := make(chan struct{})
 	go func() {
