@@ -40,7 +40,7 @@ unexport FILE
 demo: export DEMO_FILE := $(value FILE)
 demo: build
 	@CGO_ENABLED=0 go build -trimpath -o bin/demo$(EXE) ./tools/demo
-	@bin/demo$(EXE) --brain bin/brain$(EXE) --foot bin/foot$(EXE) --file "$$DEMO_FILE"
+	@bin/demo$(EXE) --brain bin/brain$(EXE) --foot bin/foot$(EXE) --file="$$DEMO_FILE"
 
 ##   make lint      vet, staticcheck, gofmt, tsc, schema lint, other systems
 .PHONY: lint
