@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -36,15 +35,32 @@ type CloseError struct {
 	Reason string
 	// Remote says that the peer closed.
 	Remote bool
-
-	fault *fault.Error
 }
 
-func (e *CloseError) Error() string { return e.fault.Text }
+func (e *CloseError) Error() string { return e.fault().Text }
 
 // Unwrap returns the end as a fault: access_denied when the token is gone,
 // otherwise connection_lost.
-func (e *CloseError) Unwrap() error { return e.fault }
+func (e *CloseError) Unwrap() error { return e.fault() }
+
+func (e *CloseError) fault() *fault.Error {
+	end := "closed"
+	switch {
+	case e.TokenGone():
+		return fault.Newf(common.ErrorCodeAccessDenied, "%s", e.Reason)
+	case e.Code == CloseTooBig && e.Remote:
+		end = "the peer refused a frame as too big, closed"
+	case e.Code == CloseTooBig:
+		end = "the peer sent a frame above vance.transfer.max-frame-size, closed"
+	case e.Remote:
+		end = "closed by the peer"
+	}
+	reason := ""
+	if e.Reason != "" {
+		reason = ": " + printable(e.Reason)
+	}
+	return fault.Newf(common.ErrorCodeConnectionLost, "%s with code %d%s", end, e.Code, reason)
+}
 
 // Replaced reports whether the peer closed because a newer connection of the same
 // Foot took this one's place.
@@ -60,42 +76,6 @@ func (e *CloseError) TokenGone() bool {
 // Later reports whether the peer asked to come back later rather than at once.
 func (e *CloseError) Later() bool {
 	return e.Remote && (e.Code == CloseRestart || e.Code == CloseTryLater)
-}
-
-func newCloseError(code int, reason string, remote bool) *CloseError {
-	e := &CloseError{Code: code, Reason: printable(reason), Remote: remote}
-	switch {
-	case e.TokenGone():
-		e.fault = fault.Newf(common.ErrorCodeAccessDenied, "%s", e.Reason)
-	case code == CloseTooBig && remote:
-		e.fault = fault.Newf(common.ErrorCodeConnectionLost,
-			"the peer refused a frame as too big (close code 1009)%s", dashed(e.Reason))
-	case remote:
-		e.fault = fault.Newf(common.ErrorCodeConnectionLost,
-			"closed by the peer with code %d%s", code, dashed(e.Reason))
-	default:
-		e.fault = fault.Newf(common.ErrorCodeConnectionLost,
-			"closed with code %d%s", code, dashed(e.Reason))
-	}
-	return e
-}
-
-// tooBig is the end of a connection whose peer sent more than this side accepts.
-func tooBig(limit int64) *CloseError {
-	reason := fmt.Sprintf("frame above the limit of %d bytes", limit)
-	return &CloseError{
-		Code:   CloseTooBig,
-		Reason: reason,
-		fault: fault.Newf(common.ErrorCodeConnectionLost,
-			"the peer sent a %s (vance.transfer.max-frame-size), closed with code 1009", reason),
-	}
-}
-
-func dashed(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return ": " + reason
 }
 
 // lost is the end of a connection without a close frame.

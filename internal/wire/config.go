@@ -44,7 +44,8 @@ type Config struct {
 	// PhaseTimeout bounds the upgrade and, after it, the handshake.
 	PhaseTimeout time.Duration
 	// PingInterval is the time between two pings. A peer is dead after two
-	// intervals in which it sent nothing and took nothing.
+	// intervals in which it sent nothing and took nothing, and also when it took
+	// nothing for two intervals and a phase timeout, whatever it sent.
 	PingInterval time.Duration
 	// Log receives what an operator should know. Tokens never reach it.
 	Log *slog.Logger
@@ -70,3 +71,8 @@ func (c Config) withDefaults() Config {
 	}
 	return c
 }
+
+// stall is how long a peer that goes on sending may take nothing. It is longer
+// than silence may last, since a receiver holds its reader while its disk is slow,
+// and a phase is what that may take.
+func (c Config) stall() time.Duration { return 2*c.PingInterval + c.PhaseTimeout }

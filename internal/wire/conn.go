@@ -74,7 +74,7 @@ func newConn(ws *websocket.Conn, m *meter, cfg Config, r role) *Conn {
 		done:    make(chan struct{}),
 		gone:    make(chan struct{}),
 	}
-	m.guard(2 * cfg.PingInterval)
+	m.guard(cfg.stall())
 	ws.SetPingHandler(func(payload string) error {
 		c.out.putPong(payload)
 		return nil
@@ -174,7 +174,7 @@ func (c *Conn) DroppedErrors() int {
 // first end counts.
 func (c *Conn) Close(code int, reason string) {
 	reason = cut(reason, maxCloseReason)
-	if c.retire(newCloseError(code, reason, false)) {
+	if c.retire(&CloseError{Code: code, Reason: reason}) {
 		c.shut(code, reason)
 	}
 }
@@ -267,7 +267,7 @@ func (c *Conn) lost(err error) {
 
 // closedByPeer answers the peer's close frame, or takes it as the answer to ours.
 func (c *Conn) closedByPeer(code int, text string) {
-	first := c.retire(newCloseError(code, text, true))
+	first := c.retire(&CloseError{Code: code, Reason: printable(text), Remote: true})
 	c.mu.Lock()
 	c.remote = true
 	over := c.said

@@ -31,12 +31,20 @@ type DialError struct {
 	Cause error
 }
 
-func (e *DialError) Error() string { return e.Fault.Text }
+func (e *DialError) Error() string {
+	if e.Fault == nil {
+		return "the Brain cannot be connected to"
+	}
+	return e.Fault.Text
+}
 
 // Unwrap gives errors.As both the fault and the cause.
-func (e *DialError) Unwrap() []error {
-	if e.Cause == nil {
-		return []error{e.Fault}
+func (e *DialError) Unwrap() (below []error) {
+	if e.Fault != nil {
+		below = append(below, e.Fault)
 	}
-	return []error{e.Fault, e.Cause}
+	if e.Cause != nil {
+		below = append(below, e.Cause)
+	}
+	return below
 }

@@ -230,7 +230,7 @@ func TestFootRefusesABrokenWelcome(t *testing.T) {
 func TestBrainThatNeverWelcomesEndsAfterThePhaseTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, peers := startRawBrain(t)
-		go func() { drain(<-peers) }()
+		go func() { readAway(<-peers) }()
 		began := time.Now()
 		err := dialError(t, b, DialConfig{Config: Config{PhaseTimeout: 5 * time.Second}})
 		if err.Fault.Code != common.ErrorCodeHandshakeFailed || !strings.Contains(err.Error(), "expected welcome") {
@@ -296,7 +296,7 @@ func TestDialEndsWithItsContextWhereverItIs(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(time.Second, func() { cancel(stuck) })
 			b, peers := startRawBrain(t)
-			go func() { drain(<-peers) }()
+			go func() { readAway(<-peers) }()
 			if _, _, err := Dial(ctx, DialConfig{URL: "ws://brain.test", Tenant: "acme", Hello: testHello(), NetDialContext: b.dial}); !errors.Is(err, stuck) {
 				t.Fatal(err)
 			}

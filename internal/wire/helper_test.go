@@ -333,8 +333,13 @@ func chunk(id uuid.UUID, seq int64, n int) *frames.TransferChunk {
 	return &frames.TransferChunk{TransferID: id, Seq: seq, Bytes: make([]byte, n)}
 }
 
-// drain reads a raw peer's messages until it ends, so that pings are answered.
-func drain(ws *websocket.Conn) {
+// drain reads a raw peer's messages in the background until the test ends, so that
+// pings are answered.
+func drain(t *testing.T, ws *websocket.Conn) {
+	background(t, func() { ws.Close() }, func() { readAway(ws) })
+}
+
+func readAway(ws *websocket.Conn) {
 	for {
 		_, r, err := ws.NextReader()
 		if err != nil {
@@ -344,6 +349,13 @@ func drain(ws *websocket.Conn) {
 			return
 		}
 	}
+}
+
+// background runs f beside the test, which at its end calls stop and waits for f.
+func background(t *testing.T, stop, f func()) {
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	t.Cleanup(func() { stop(); <-done })
 }
 
 func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"runtime/debug"
 	"unicode/utf8"
@@ -79,10 +80,8 @@ func (c *Conn) receive(use func(message []byte, kind int)) bool {
 	defer PutBuffer(message)
 	switch {
 	case err == errTooBig:
-		if c.retire(tooBig(c.cfg.MaxFrameSize)) {
-			c.cfg.Log.Warn("frame above vance.transfer.max-frame-size, closing", "limit", c.cfg.MaxFrameSize)
-			c.shut(CloseTooBig, tooBig(c.cfg.MaxFrameSize).Reason)
-		}
+		c.cfg.Log.Warn("frame above vance.transfer.max-frame-size, closing", "limit", c.cfg.MaxFrameSize)
+		c.Close(CloseTooBig, fmt.Sprintf("frame above the limit of %d bytes", c.cfg.MaxFrameSize))
 	case err != nil:
 		c.readFailed(err)
 		return false
