@@ -52,18 +52,19 @@ type grammar struct {
 }
 
 func main() {
-	os.Exit(execute(os.Args[1:], streams{os.Stdout, os.Stderr}))
+	s := streams{os.Stdout, os.Stderr}
+	os.Exit(guard(s, func() error { return parseAndRun(os.Args[1:], s) }))
 }
 
-// execute runs the command line and returns the exit code.
-func execute(args []string, s streams) (code int) {
+// guard runs the program and returns its exit code.
+func guard(s streams, run func() error) (code int) {
 	defer func() {
 		if p := recover(); p != nil {
 			report(s.err, fmt.Errorf("internal error: %v\n%s", p, debug.Stack()))
 			code = exitInternal
 		}
 	}()
-	err := parseAndRun(args, s)
+	err := run()
 	if err == nil {
 		return exitOK
 	}
@@ -105,12 +106,7 @@ func parseAndRun(args []string, s streams) (err error) {
 		return fmt.Errorf("the command line's grammar: %w", err)
 	}
 	if len(args) == 0 {
-		args = []string{"--help"}
-		defer func() {
-			if err == nil {
-				err = usagef("a command is needed, such as foot run")
-			}
-		}()
+		return usagef("a command is needed, such as foot run (foot --help lists what there is)")
 	}
 	ctx, err := parser.Parse(args)
 	if err != nil {
