@@ -58,11 +58,12 @@ func (d *dir) retain() *dir {
 	return d
 }
 
-func (d *dir) release() error {
-	if d.refs.Add(-1) > 0 {
-		return nil
+// release lets go of one share. What closing a folder says is of no use: nothing
+// was written through its descriptor.
+func (d *dir) release() {
+	if d.refs.Add(-1) == 0 {
+		_ = d.h.close()
 	}
-	return d.h.close()
 }
 
 // removed reports whether the held folder is in no other folder any more.

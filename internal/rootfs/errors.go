@@ -57,7 +57,7 @@ func toFault(err error, writing bool) error {
 		return fault.Wrap(common.ErrorCodeAlreadyExists, err)
 	case isBadName(err), errors.Is(err, syscall.EISDIR):
 		code = common.ErrorCodeInvalidPath
-	case errors.Is(err, errNotDirectory):
+	case errors.Is(err, errNotDirectory), errors.Is(err, syscall.ENOTDIR):
 		code = common.ErrorCodeNotFound
 		if writing {
 			code = common.ErrorCodeInvalidPath

@@ -29,8 +29,12 @@ type madeDir struct {
 func (t *parents) enter(d *dir, name, path string, made *[]*madeDir) (*dir, error) {
 	next, err := d.openDir(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := t.make(d, name, path, made); err != nil {
+		created, err := t.make(d, name, path, made)
+		if err != nil {
 			return nil, err
+		}
+		if created {
+			return d.openMade(name)
 		}
 		return d.openDir(name)
 	}
@@ -40,17 +44,31 @@ func (t *parents) enter(d *dir, name, path string, made *[]*madeDir) (*dir, erro
 	return next, err
 }
 
-func (t *parents) make(d *dir, name, path string, made *[]*madeDir) error {
+// openMade opens a folder that was just made. Under a umask that takes the
+// owner's own rights away they have to be given back first.
+func (d *dir) openMade(name string) (*dir, error) {
+	made, err := d.openDir(name)
+	if errors.Is(err, fs.ErrPermission) {
+		if err := d.h.allowAll(name); err != nil {
+			return nil, err
+		}
+		return d.openDir(name)
+	}
+	return made, err
+}
+
+func (t *parents) make(d *dir, name, path string, made *[]*madeDir) (created bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	err := d.mkdir(name, madeDirMode)
+	err = d.mkdir(name, madeDirMode)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
+		return false, err
 	}
+	created = err == nil
 	m := t.made[path]
 	if m == nil {
-		if err != nil {
-			return nil // somebody else's
+		if !created {
+			return false, nil // made by somebody else, who keeps it
 		}
 		m = &madeDir{path: path}
 		if t.made == nil {
@@ -60,7 +78,7 @@ func (t *parents) make(d *dir, name, path string, made *[]*madeDir) error {
 	}
 	m.refs++
 	*made = append(*made, m)
-	return nil
+	return created, nil
 }
 
 func (t *parents) join(path string, made *[]*madeDir) {

@@ -56,8 +56,10 @@ func (p Path) components() iter.Seq[string] {
 // the root is an escape, and so are an absolute path and a NUL. The empty path,
 // the root itself, a path that ends in "/", a name that is ours and one that this
 // system cannot hold are invalid.
-func CleanPath(p string) (Path, error) {
-	cleaned, err := clean(p, thisSystem)
+func CleanPath(p string) (Path, error) { return cleanFile(p, thisSystem) }
+
+func cleanFile(p string, sys nameRules) (Path, error) {
+	cleaned, err := clean(p, sys)
 	if err != nil {
 		return Path{}, err
 	}
@@ -66,7 +68,7 @@ func CleanPath(p string) (Path, error) {
 		return Path{}, fault.Newf(common.ErrorCodeInvalidPath, "the path is empty")
 	case cleaned.IsRoot():
 		return Path{}, fault.Newf(common.ErrorCodeInvalidPath, "the path is the folder itself")
-	case strings.HasSuffix(p, "/"):
+	case sys.separator(rune(p[len(p)-1])):
 		return Path{}, fault.Newf(common.ErrorCodeInvalidPath, "a file's path must not end in \"/\"")
 	}
 	return cleaned, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"syscall"
 	"time"
 
 	"github.com/vancetope/transfer/gen/common"
@@ -156,7 +157,7 @@ func (d *dir) renameNoReplace(from, to string) error {
 	if err == nil {
 		err = d.h.renameNew(from, to)
 	}
-	if !errors.Is(err, errUnsupported) {
+	if !errors.Is(err, errUnsupported) && !errors.Is(err, syscall.ENOSYS) {
 		return err
 	}
 	if err = before(d.faults, OpLink, to); err == nil {

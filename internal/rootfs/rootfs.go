@@ -100,6 +100,9 @@ func OpenLazy(base string, o Options, segments ...string) (*Root, error) {
 // Sub opens a folder inside the root as a root of its own, walking to it
 // without following a link.
 func (r *Root) Sub(p Path, o Options) (*Root, error) {
+	if p.IsRoot() {
+		return nil, fault.Newf(common.ErrorCodeInvalidPath, "the path is the folder itself")
+	}
 	d, err := r.openDirectory(p)
 	if err != nil {
 		return nil, err
@@ -125,9 +128,9 @@ func (r *Root) Close() error {
 	if r.top == nil {
 		return nil
 	}
-	err := r.top.release()
+	r.top.release()
 	r.top = nil
-	return err
+	return nil
 }
 
 // FoldsCase reports whether the file system of the root takes names that differ
@@ -162,8 +165,7 @@ func (r *Root) acquire(create bool) (*dir, error) {
 		return nil, fault.Newf(common.ErrorCodeInternal, "the folder is closed")
 	}
 	if r.lazy && r.top != nil && r.top.removed() {
-		// Nothing was lost by this descriptor; the folder it named is gone.
-		_ = r.top.release()
+		r.top.release()
 		r.top = nil
 	}
 	if r.top == nil {
@@ -200,14 +202,29 @@ func (r *Root) makeLazy() error {
 		if end < len(r.path) && !os.IsPathSeparator(r.path[end]) {
 			continue
 		}
-		if err := before(r.faults, OpMkdir, filepath.Base(r.path[:end])); err != nil {
-			return err
-		}
-		if err := os.Mkdir(r.path[:end], 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := r.makeOwn(r.path[:end]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (r *Root) makeOwn(path string) error {
+	if err := before(r.faults, OpMkdir, filepath.Base(path)); err != nil {
+		return err
+	}
+	err := os.Mkdir(path, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	// A umask may have taken the owner's own rights away.
+	if err := os.Chmod(path, 0o700); err != nil {
+		return err
+	}
+	return syncPath(filepath.Dir(path))
 }
 
 func resolve(dir string) (string, error) {

@@ -44,6 +44,11 @@ func setTimesOnce(h handle, name string, mtime time.Time) error {
 	return unix.UtimesNanoAt(h.fd, name, times, unix.AT_SYMLINK_NOFOLLOW)
 }
 
+// allowAll gives the owner every right on a folder, never on what a link names.
+func (h handle) allowAll(name string) error {
+	return unix.Fchmodat(h.fd, name, 0o700, unix.AT_SYMLINK_NOFOLLOW)
+}
+
 // folds has nothing to add here: folding is a property of the whole volume,
 // which the comparison of names finds.
 func (h handle) folds() bool { return false }

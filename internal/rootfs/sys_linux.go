@@ -3,6 +3,7 @@ package rootfs
 import (
 	"errors"
 	"os"
+	"strconv"
 	"time"
 	"unsafe"
 
@@ -53,6 +54,21 @@ func setTimesOnce(f *os.File, mtime time.Time) error {
 		return errno
 	}
 	return nil
+}
+
+// allowAll gives the owner every right on a folder, never on what a link names.
+// Kernels before 6.6 change a mode only by a name that they would follow, or by
+// the name that a descriptor has in /proc.
+func (h handle) allowAll(name string) error {
+	err := unix.Fchmodat(h.fd, name, 0o700, unix.AT_SYMLINK_NOFOLLOW)
+	if err != unix.EOPNOTSUPP && err != unix.ENOSYS {
+		return err
+	}
+	fd, err := h.openat(name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), 0o700), unix.Close(fd))
 }
 
 // caseFoldFlag marks a folder of ext4, f2fs or tmpfs whose names fold.

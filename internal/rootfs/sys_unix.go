@@ -165,11 +165,6 @@ func noLinks(err error) bool {
 
 func isNotEmpty(err error) bool { return errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) }
 
-// allowAll gives the owner every right on a folder, never on what a link names.
-func (h handle) allowAll(name string) error {
-	return unix.Fchmodat(h.fd, name, 0o700, unix.AT_SYMLINK_NOFOLLOW)
-}
-
 // sync makes the folder's names last. Some file systems know no such thing and
 // say so.
 func (h handle) sync() error {

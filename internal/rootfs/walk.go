@@ -17,8 +17,7 @@ func (r *Root) openDirectory(p Path) (*dir, error) {
 	}
 	for component := range p.components() {
 		next, err := d.openDir(component)
-		// Only a descriptor is let go of, nothing was written through it.
-		_ = d.release()
+		d.release()
 		if err != nil {
 			return nil, readError(stepError(err, component))
 		}
@@ -67,7 +66,7 @@ func (r *Root) openMaking(p Path, made *[]*madeDir) (*dir, error) {
 	for component := range p.components() {
 		end += len(component)
 		next, err := r.parents.enter(d, component, p.s[:end], made)
-		_ = d.release() // as in openDirectory
+		d.release()
 		if err != nil {
 			return nil, stepError(err, component)
 		}
