@@ -188,6 +188,9 @@ func (s *Session) HandleInvalid(e *frames.DecodeError) (answered bool) {
 // invalidFault is a broken frame as the failure of its transfer.
 func invalidFault(e *frames.DecodeError) *fault.Error {
 	if e.Code == common.ErrorCodeInvalidFrame {
+		if e.Place == "" {
+			return fault.Newf(e.Code, "%s", e.Reason)
+		}
 		return fault.Newf(e.Code, "%s: %s", e.Place, e.Reason)
 	}
 	return fault.New(e.Code)
