@@ -1,0 +1,92 @@
+package hub
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/vancetope/transfer/gen/common"
+	"github.com/vancetope/transfer/internal/fault"
+	"github.com/vancetope/transfer/internal/transfer"
+)
+
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+func newTestLedger() (*ledger, *clock) {
+	c := &clock{time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)}
+	l := newLedger()
+	l.now = c.now
+	return l, c
+}
+
+func TestEndedTransfersAreToldForTenMinutes(t *testing.T) {
+	l, c := newTestLedger()
+	old, running := uuid.New(), uuid.New()
+	l.begin(acme, common.TransferStatus{TransferID: old})
+	l.begin(acme, common.TransferStatus{TransferID: running})
+	l.end(old, 7, nil)
+	c.at = c.at.Add(endedKept - time.Second)
+	if told := l.list(acme); len(told) != 2 || told[0].TransferID != running {
+		t.Errorf("told %+v", told)
+	}
+	c.at = c.at.Add(time.Second)
+	if told := l.list(acme); len(told) != 1 || told[0].TransferID != running {
+		t.Errorf("told %+v", told)
+	}
+	l.end(running, 0, errors.New("secret"))
+	if told := l.list(acme); *told[0].Error != "internal error" || *told[0].ErrorCode != common.ErrorCodeInternal {
+		t.Errorf("told %+v", told)
+	}
+	c.at = c.at.Add(endedKept)
+	if told := l.list(acme); len(told) != 0 || len(l.projects) != 0 || len(l.running) != 0 {
+		t.Errorf("told %+v, %d projects and %d running are left", told, len(l.projects), len(l.running))
+	}
+}
+
+func TestTenThousandTransfersAreNotAllRemembered(t *testing.T) {
+	l, _ := newTestLedger()
+	var last uuid.UUID
+	for range 10_000 {
+		last = uuid.New()
+		l.begin(acme, common.TransferStatus{TransferID: last})
+		l.end(last, 1, nil)
+	}
+	told := l.list(acme)
+	if len(told) != endedKeptMax || told[0].TransferID != last {
+		t.Errorf("%d are told", len(told))
+	}
+}
+
+func TestTheSpeedIsThatOfTheWholeTransfer(t *testing.T) {
+	l, c := newTestLedger()
+	id := uuid.New()
+	l.begin(acme, common.TransferStatus{TransferID: id})
+	c.at = c.at.Add(2 * time.Second)
+	l.note(transfer.Event{ID: id, State: transfer.StateStreaming, Bytes: 1000, TotalBytes: 4000})
+	if got := l.list(acme)[0]; got.BytesPerSecond != 500 || got.Bytes != 1000 || got.State != "streaming" {
+		t.Errorf("told %+v", got)
+	}
+	c.at = c.at.Add(2 * time.Second)
+	l.end(id, 4000, nil)
+	c.at = c.at.Add(time.Minute)
+	if got := l.list(acme)[0]; got.BytesPerSecond != 1000 {
+		t.Errorf("told %+v", got)
+	}
+}
+
+func TestWhatComesAfterTheEndChangesNothing(t *testing.T) {
+	l, _ := newTestLedger()
+	id := uuid.New()
+	l.begin(acme, common.TransferStatus{TransferID: id})
+	l.end(id, 0, fault.New(common.ErrorCodeCancelled))
+	l.note(transfer.Event{ID: id, State: transfer.StateStreaming, Bytes: 1})
+	l.end(id, 5, nil)
+	l.note(transfer.Event{ID: uuid.New(), State: transfer.StateHashing}) // unknown
+	if got := l.list(acme)[0]; got.State != common.TransferStateCancelled || got.Bytes != 0 {
+		t.Errorf("told %+v", got)
+	}
+}

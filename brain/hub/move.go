@@ -1,0 +1,228 @@
+package hub
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/vancetope/transfer/brain/workspace"
+	"github.com/vancetope/transfer/gen/common"
+	"github.com/vancetope/transfer/gen/frames"
+	"github.com/vancetope/transfer/internal/fault"
+	"github.com/vancetope/transfer/internal/rootfs"
+	"github.com/vancetope/transfer/internal/transfer"
+	"github.com/vancetope/transfer/internal/wire"
+)
+
+// Request asks for one file to be copied between a Foot and a RootDir.
+type Request struct {
+	Foot       string // empty: the only one that is connected
+	LocalPath  string // at the Foot
+	DirName    string // the RootDir
+	RemotePath string // in the RootDir
+	Attrs      *common.FileAttrs
+}
+
+// move is a request on its way: what Upload and Download have in common.
+type move struct {
+	Request
+	dir  *workspace.Dir
+	path rootfs.Path
+	foot *foot
+	id   uuid.UUID
+}
+
+func (h *Hub) transferConfig(log *slog.Logger) transfer.Config {
+	return transfer.Config{
+		Role:            transfer.Brain,
+		ChunkSize:       int(h.cfg.ChunkSize),
+		MaxSendSize:     h.cfg.MaxDownloadSize,
+		MaxReceiveSize:  h.cfg.MaxUploadSize,
+		PhaseTimeout:    h.cfg.PhaseTimeout,
+		CleanupInterval: h.cfg.CleanupInterval,
+		OnEvent:         h.ledger.note,
+		Release:         wire.PutBuffer,
+		Log:             log,
+	}
+}
+
+// Upload copies a file from a Foot into a RootDir. Whatever can be refused
+// without the Foot is refused before a frame is sent. On failure the result
+// still has the id, if one was minted.
+func (h *Hub) Upload(ctx context.Context, p workspace.Project, r Request) (transfer.Result, error) {
+	m, err := h.prepare(ctx, p, r)
+	if err != nil {
+		return transfer.Result{}, err
+	}
+	defer m.dir.Release()
+	release, err := m.dir.Holds.Hold(m.path)
+	if err != nil {
+		return transfer.Result{}, err
+	}
+	place := newLoan(m.dir, release)
+	defer place.callEnded()
+	if err := h.choose(p, m); err != nil {
+		return transfer.Result{}, err
+	}
+	return h.run(ctx, p, m, transfer.Upload, func(ctx context.Context) (transfer.Result, error) {
+		return m.foot.session.Receive(ctx, transfer.ReceiveRequest{
+			ID:         m.id,
+			LocalPath:  r.LocalPath,
+			DirName:    r.DirName,
+			RemotePath: r.RemotePath,
+			Attrs:      r.Attrs,
+			Open: func(_ context.Context, init *frames.TransferInit) (*transfer.Incoming, error) {
+				return m.stage(init, place)
+			},
+		})
+	})
+}
+
+// stage opens the place of an upload once the Foot has said what it sends.
+func (m *move) stage(init *frames.TransferInit, place *loan) (*transfer.Incoming, error) {
+	attrs, err := parseAttrs(init.Attrs)
+	if err != nil {
+		return nil, err
+	}
+	if !place.take() {
+		return nil, fault.New(common.ErrorCodeCancelled)
+	}
+	file, err := m.dir.Root.Stage(m.path, m.id, rootfs.StageOptions{Size: init.TotalSize, Attrs: attrs})
+	if err != nil {
+		place.giveBack()
+		return nil, err
+	}
+	return &transfer.Incoming{Staging: staging{file}, Path: m.told(), Release: place.giveBack}, nil
+}
+
+// Download copies a file from a RootDir to a Foot.
+func (h *Hub) Download(ctx context.Context, p workspace.Project, r Request) (transfer.Result, error) {
+	m, err := h.prepare(ctx, p, r)
+	if err != nil {
+		return transfer.Result{}, err
+	}
+	defer m.dir.Release()
+	source, err := m.dir.Root.OpenSource(m.path)
+	if err != nil {
+		return transfer.Result{}, err
+	}
+	file := newLoan(m.dir, func() {})
+	defer func() {
+		if file.callEnded() {
+			_ = source.Close() // nothing was read from it
+		}
+	}()
+	if err := h.choose(p, m); err != nil {
+		return transfer.Result{}, err
+	}
+	return h.run(ctx, p, m, transfer.Download, func(ctx context.Context) (transfer.Result, error) {
+		return m.foot.session.Send(ctx, transfer.SendRequest{
+			ID:     m.id,
+			Target: r.LocalPath,
+			Attrs:  r.Attrs,
+			Path:   m.told(),
+			Open: func(context.Context) (*transfer.Outgoing, error) {
+				if !file.take() {
+					return nil, fault.New(common.ErrorCodeCancelled)
+				}
+				return &transfer.Outgoing{Source: source, Name: m.path.String(), Release: file.giveBack}, nil
+			},
+		})
+	})
+}
+
+// prepare finds the RootDir and checks the path in it.
+func (h *Hub) prepare(ctx context.Context, p workspace.Project, r Request) (*move, error) {
+	if h.isDraining() {
+		return nil, fault.New(common.ErrorCodeDraining)
+	}
+	dir, err := h.cfg.Workspace.Use(ctx, p, r.DirName)
+	if err != nil {
+		return nil, err
+	}
+	path, err := rootfs.CleanPath(r.RemotePath)
+	if err == nil {
+		_, err = parseAttrs(r.Attrs)
+	}
+	if err != nil {
+		dir.Release()
+		return nil, err
+	}
+	return &move{Request: r, dir: dir, path: path}, nil
+}
+
+// choose picks the Foot and mints the transfer's id.
+func (h *Hub) choose(p workspace.Project, m *move) (err error) {
+	if m.foot, err = h.pick(p, m.Foot); err != nil {
+		return err
+	}
+	m.id, err = uuid.NewV7()
+	return err
+}
+
+// run enters a transfer into the books and runs it. It ends early when the
+// RootDir is closed.
+func (h *Hub) run(ctx context.Context, p workspace.Project, m *move, d transfer.Direction, do func(context.Context) (transfer.Result, error)) (transfer.Result, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(m.dir.Context(), func() { cancel(context.Cause(m.dir.Context())) })()
+	h.ledger.begin(p, common.TransferStatus{
+		TransferID: m.id,
+		Direction:  common.Direction(d),
+		Foot:       m.foot.id.Name,
+		Path:       m.told(),
+	})
+	result, err := do(ctx)
+	result.ID = m.id
+	h.ledger.end(m.id, result.BytesWritten, err)
+	h.log.Info("transfer ended", "transferId", m.id, "direction", d, "foot", m.foot.id.Name,
+		"dir", m.DirName, "bytes", result.BytesWritten, "err", err)
+	return result, err
+}
+
+// told names the file at the RootDir's side for people.
+func (m *move) told() string { return m.DirName + "/" + m.path.String() }
+
+// loan is a RootDir, and what else it holds, lent to a transfer. The transfer
+// may outlive the call that asked for it by the time that its last disk work
+// takes: so whichever ends last gives back, and a transfer that comes too late
+// gets nothing.
+type loan struct {
+	mu    sync.Mutex
+	taken bool
+	ended bool
+	dir   *workspace.Dir
+	back  func()
+}
+
+func newLoan(dir *workspace.Dir, back func()) *loan { return &loan{dir: dir.Again(), back: back} }
+
+// take hands the loan to the transfer, which owes giveBack if it is true.
+func (l *loan) take() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended || l.taken {
+		return false
+	}
+	l.taken = true
+	return true
+}
+
+func (l *loan) giveBack() {
+	l.back()
+	l.dir.Release()
+}
+
+// callEnded gives back what no transfer took, and reports whether that was so.
+func (l *loan) callEnded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+	if l.taken {
+		return false
+	}
+	l.giveBack()
+	return true
+}

@@ -1,0 +1,33 @@
+package hub
+
+import (
+	"context"
+
+	"github.com/vancetope/transfer/gen/common"
+	"github.com/vancetope/transfer/internal/rootfs"
+)
+
+// staging is a staging file as a transfer wants it.
+type staging struct{ *rootfs.Staging }
+
+func (s staging) Publish(ctx context.Context) (string, error) {
+	published, err := s.Staging.Publish(ctx)
+	return published.Path, err
+}
+
+// parseAttrs reads the attributes of a request or of an init.
+func parseAttrs(in *common.FileAttrs) (rootfs.Attrs, error) {
+	var out rootfs.Attrs
+	if in == nil {
+		return out, nil
+	}
+	out.ModTime = in.Mtime
+	if in.Mode != nil {
+		mode, err := rootfs.ParseMode(*in.Mode)
+		if err != nil {
+			return out, err
+		}
+		out.Mode = &mode
+	}
+	return out, nil
+}
