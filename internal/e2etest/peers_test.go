@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -274,16 +275,25 @@ func TestAFaultOfTheReceivingFootFailsTheDownload(t *testing.T) {
 	}
 }
 
-func TestAFaultOfTheSendingBrainLeavesTheFootsDiskAsItWas(t *testing.T) {
-	brain := NewFakeBrain(t, Message{"phaseTimeoutMs": 2000})
+// newScriptedBrain is a Foot whose Brain a test plays, frame by frame.
+func newScriptedBrain(t *testing.T, settings map[string]string) (*Peer, *Foot) {
+	t.Helper()
+	brain := NewFakeBrain(t, Message{"phaseTimeoutMs": 2000, "maxUploadSize": 64 << 20})
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("scripted-token\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	foot := StartFoot(t, FootOptions{URL: brain.URL, Tenant: "acme", ProjectID: "proj-research", TokenFile: token,
-		Settings: map[string]string{"vance.transfer.max-download-size": "4MiB"}})
+	foot := StartFoot(t, FootOptions{URL: brain.URL, Tenant: "acme", ProjectID: "proj-research", TokenFile: token, Settings: settings})
 	p := brain.AwaitFoot(t)
 	foot.AwaitEvent(t, "connected")
+	return p, foot
+}
+
+// transferID makes ids for scripted transfers.
+func transferID(n int) string { return fmt.Sprintf("0198c0de-0000-7000-8000-%012x", n) }
+
+func TestAFaultOfTheSendingBrainLeavesTheFootsDiskAsItWas(t *testing.T) {
+	p, foot := newScriptedBrain(t, map[string]string{"vance.transfer.max-download-size": "4MiB"})
 	WriteFile(t, foot.Project+"/old", 10, 0o600, anHourAgo)
 	link(t, "/etc", foot.Project+"/link")
 	before := Snapshot(t, foot.Project)
@@ -320,7 +330,7 @@ func TestAFaultOfTheSendingBrainLeavesTheFootsDiskAsItWas(t *testing.T) {
 	for i, fault := range faults {
 		t.Run(fault.rule, func(t *testing.T) {
 			p.t = t
-			id := strings.Replace("0198c0de-0000-7000-8000-0000000000NN", "NN", string(rune('a'+i/10))+string(rune('0'+i%10)), 1)
+			id := transferID(i + 1)
 			init := offerTo(id, fault.target)
 			if fault.change != nil {
 				fault.change(init)
@@ -345,4 +355,134 @@ func TestAFaultOfTheSendingBrainLeavesTheFootsDiskAsItWas(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAFootThatCannotReadAFileSaysSoWithOneFrame(t *testing.T) {
+	p, foot := newScriptedBrain(t, map[string]string{"vance.transfer.max-upload-size": "1MiB"})
+	WriteFile(t, foot.Project+"/folder/file", 10, 0o600, anHourAgo)
+	WriteFile(t, foot.Project+"/large", 1<<20+1, 0o600, anHourAgo)
+	WriteFile(t, foot.Project+"/folder.sibling/secret", 10, 0o600, anHourAgo)
+	link(t, "folder/file", foot.Project+"/leaf")
+	link(t, "folder", foot.Project+"/parent")
+	cases := []struct{ rule, path, code string }{
+		{"a missing file", "missing", "not_found"},
+		{"a missing folder", "a/b/c", "not_found"},
+		{"..", "../proj-research/large", "path_escapes_sandbox"},
+		{"an absolute path elsewhere", "/etc/passwd", "path_escapes_sandbox"},
+		{"a folder beside the project with the same beginning", foot.Project + ".sibling/secret", "path_escapes_sandbox"},
+		{"a link as leaf", "leaf", "symlink_not_allowed"},
+		{"a link as parent", "parent/file", "symlink_not_allowed"},
+		{"a folder", "folder", "not_regular_file"},
+		{"a file as parent", "large/x", "not_found"},
+		{"a file above the limit", "large", "size_limit"},
+		{"no path", "", "invalid_path"},
+	}
+	for i, c := range cases {
+		t.Run(c.rule, func(t *testing.T) {
+			p.t = t
+			id := transferID(i + 1)
+			p.Send(Message{"type": "client.file.upload.request", "transferId": id, "localPath": c.path, "dirName": "d", "remotePath": "r"})
+			got := p.ExpectOf(id, "transfer_finish")
+			if got["ok"] != false || got["errorCode"] != c.code || got.Str("error") == "" {
+				t.Errorf("got %v, want %s", got, c.code)
+			}
+		})
+	}
+}
+
+func TestAnAbsolutePathThatLiesInTheSandboxIsAccepted(t *testing.T) {
+	p, foot := newScriptedBrain(t, nil)
+	hash := WriteFile(t, foot.Project+"/folder/file", 10, 0o640, anHourAgo)
+	id := transferID(1)
+	p.Send(Message{"type": "client.file.upload.request", "transferId": id, "localPath": foot.Project + "/folder/file", "dirName": "d", "remotePath": "r"})
+	got := p.ExpectOf(id, "transfer_init")
+	if got["hash"] != hash || got["target"] != "r" || got["dirName"] != "d" || got["totalSize"] != 10.0 {
+		t.Errorf("got %v", got)
+	}
+	if source := got.Str("source"); strings.HasPrefix(source, "/") {
+		t.Errorf("source tells the absolute path %q", source)
+	}
+}
+
+func TestASendingFootStopsWhenTheReceiverFails(t *testing.T) {
+	p, foot := newScriptedBrain(t, nil)
+	const size = 60 << 20
+	WriteFile(t, foot.Project+"/file", size, 0o600, anHourAgo)
+	refuse := func(id string) Message {
+		return Message{"type": "transfer_init_response", "transferId": id, "ok": false, "error": "quota", "errorCode": "quota"}
+	}
+	accept := func(id string) Message {
+		return Message{"type": "transfer_init_response", "transferId": id, "ok": true, "error": nil}
+	}
+	fail := func(id string) Message {
+		return Message{"type": "transfer_complete", "transferId": id, "ok": false, "error": "disk full", "errorCode": "disk_full", "bytesWritten": 0, "hashCheck": nil}
+	}
+	early := func(id string) Message {
+		return Message{"type": "transfer_complete", "transferId": id, "ok": true, "error": nil, "bytesWritten": size, "hashCheck": "ok"}
+	}
+	cases := []struct {
+		rule   string
+		answer []func(string) Message
+		code   string
+	}{
+		{"a refusal", []func(string) Message{refuse}, "quota"},
+		{"a failure while it streams", []func(string) Message{accept, fail}, "disk_full"},
+		{"success before the end", []func(string) Message{accept, early}, "size_mismatch"},
+		{"accepted twice", []func(string) Message{accept, accept, fail}, "disk_full"},
+		{"silence", nil, "init_timeout"},
+	}
+	for i, c := range cases {
+		t.Run(c.rule, func(t *testing.T) {
+			p.t = t
+			id := transferID(i + 1)
+			p.Send(Message{"type": "client.file.upload.request", "transferId": id, "localPath": "file", "dirName": "d", "remotePath": "r"})
+			p.ExpectOf(id, "transfer_init")
+			for _, answer := range c.answer {
+				p.Send(answer(id))
+			}
+			chunks := 0
+			for {
+				m := p.Receive()
+				if m.Str("type") == "transfer_finish" {
+					if m["ok"] != false || m["errorCode"] != c.code {
+						t.Errorf("it ends with %v, want %s", m, c.code)
+					}
+					break
+				}
+				chunks++
+			}
+			// What lies in the sockets' buffers cannot be called back.
+			if chunks > size/65536/2 {
+				t.Errorf("%d chunks were sent after the failure", chunks)
+			}
+		})
+	}
+}
+
+func TestAFrameThatCannotBeUsedIsAnsweredAndTheConnectionLives(t *testing.T) {
+	p, foot := newScriptedBrain(t, nil)
+	WriteFile(t, foot.Project+"/file", 10, 0o600, anHourAgo)
+	unknown := transferID(99)
+	cases := []struct{ rule, frame, code string }{
+		{"no JSON", `{"type":`, "invalid_frame"},
+		{"a list", `[]`, "invalid_frame"},
+		{"a type that does not exist", `{"type":"transfer_teleport"}`, "unknown_type"},
+		{"the wrong direction", `{"type":"hello","protocolVersion":1,"footId":"","clientVersion":"x","os":"linux","access":"edit","grants":[],"features":[]}`, "unexpected_frame"},
+		{"a member twice", `{"type":"transfer_finish","transferId":"` + unknown + `","ok":true,"ok":true}`, "invalid_frame"},
+		{"a chunk of an unknown transfer", `{"type":"transfer_chunk","transferId":"` + unknown + `","seq":0,"bytes":"","last":true}`, "unknown_transfer"},
+		{"a completion of an unknown transfer", `{"type":"transfer_complete","transferId":"` + unknown + `","ok":true,"error":null,"bytesWritten":0,"hashCheck":"ok"}`, "unknown_transfer"},
+	}
+	for _, c := range cases {
+		t.Run(c.rule, func(t *testing.T) {
+			p.t = t
+			p.SendRaw(c.frame)
+			if got := p.Expect("error"); got["code"] != c.code || got.Str("message") == "" {
+				t.Errorf("got %v, want %s", got, c.code)
+			}
+		})
+	}
+	p.t = t
+	id := transferID(1)
+	p.Send(Message{"type": "client.file.upload.request", "transferId": id, "localPath": "file", "dirName": "d", "remotePath": "r", "fromTheFuture": 1})
+	p.ExpectOf(id, "transfer_init")
 }
