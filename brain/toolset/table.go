@@ -1,0 +1,74 @@
+package toolset
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/vancetope/transfer/gen/tools"
+)
+
+// tool is one row of the table.
+type tool struct {
+	name, title string
+	hints       hints
+	run         func(context.Context, *Tools, Caller, json.RawMessage) Result
+}
+
+// hints tell a client what a tool may do, so that it knows when to ask a person.
+type hints struct{ readOnly, destructive, idempotent bool }
+
+var table = []tool{
+	{
+		name:  "client_file_upload",
+		title: "Copy a file from a person's machine",
+		hints: hints{destructive: true},
+		run:   typed(tools.DecodeClientFileUploadInput, clientFileUpload, failedTransfer),
+	},
+	{
+		name:  "client_file_download",
+		title: "Copy a file to a person's machine",
+		hints: hints{destructive: true},
+		run:   typed(tools.DecodeClientFileDownloadInput, clientFileDownload, failedTransfer),
+	},
+	{
+		name:  "client_list",
+		title: "List connected machines",
+		hints: hints{readOnly: true, idempotent: true},
+		run:   typed(tools.DecodeClientListInput, clientList, failed),
+	},
+	{
+		name:  "workspace_create_ephemeral_dir",
+		title: "Create a folder for transfers",
+		run:   typed(tools.DecodeWorkspaceCreateEphemeralDirInput, workspaceCreateEphemeralDir, failed),
+	},
+}
+
+var byName = func() map[string]tool {
+	m := make(map[string]tool, len(table))
+	for _, t := range table {
+		m[t.name] = t
+	}
+	return m
+}()
+
+// definition is the tool as tools/list tells it.
+func (t tool) definition() *mcp.Tool {
+	closedWorld := false
+	schema := tools.Schemas[t.name]
+	return &mcp.Tool{
+		Name:         t.name,
+		Title:        t.title,
+		Description:  schema.Description,
+		InputSchema:  schema.Input,
+		OutputSchema: schema.Output,
+		Annotations: &mcp.ToolAnnotations{
+			Title:           t.title,
+			ReadOnlyHint:    t.hints.readOnly,
+			DestructiveHint: &t.hints.destructive,
+			IdempotentHint:  t.hints.idempotent,
+			OpenWorldHint:   &closedWorld,
+		},
+	}
+}

@@ -1,0 +1,65 @@
+// Package toolset owns the tools that an LLM calls: their table, what each one
+// does, the words in which it answers, and the MCP server that offers them. The
+// same tools can be called without MCP.
+//
+// Arguments are closed: an unknown one is refused by name. A tool never fails in
+// another way than by an answer that fits its output schema, with a code for
+// programs and a sentence that says what to do next. What came from a peer is
+// made harmless before a model reads it.
+package toolset
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+
+	"github.com/vancetope/transfer/brain/hub"
+	"github.com/vancetope/transfer/brain/workspace"
+	"github.com/vancetope/transfer/gen/common"
+	"github.com/vancetope/transfer/internal/fault"
+)
+
+// Caller is who calls a tool, by its token.
+type Caller struct {
+	Project workspace.Project
+	TokenID string
+	// Scope is what owns the RootDirs the caller creates; empty means that the
+	// token itself does.
+	Scope string
+}
+
+func (c Caller) scope() string {
+	if c.Scope != "" {
+		return c.Scope
+	}
+	return "token:" + c.TokenID
+}
+
+// Tools is the set of tools of one Brain.
+type Tools struct {
+	Hub       *hub.Hub
+	Workspace *workspace.Manager
+	Log       *slog.Logger
+}
+
+// Result is a tool's answer.
+type Result struct {
+	// Output is the JSON object that the tool's output schema describes.
+	Output json.RawMessage
+	// Text says the same in one line.
+	Text string
+	// Failed is true when ok is false in the output.
+	Failed bool
+}
+
+// Call runs a tool. The end of ctx ends what the tool has begun.
+func (t *Tools) Call(ctx context.Context, c Caller, name string, arguments json.RawMessage) Result {
+	tool, ok := byName[name]
+	if !ok {
+		return failed(fault.Newf(common.ErrorCodeInvalidRequest, "there is no tool of that name"), nil)
+	}
+	if len(arguments) == 0 {
+		arguments = json.RawMessage(`{}`)
+	}
+	return tool.run(ctx, t, c, arguments)
+}
