@@ -1,0 +1,71 @@
+// Command brain serves the transfers between an LLM's workspace and the
+// machines of people. This file owns the command line's grammar; each command
+// has a file of its own, and what a command does lives in the packages below.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/vancetope/transfer/internal/cli"
+)
+
+// console is what a command reads and writes: results go to out, logs to err.
+type console struct {
+	in       io.Reader
+	out, err io.Writer
+	environ  []string
+}
+
+// grammar is the command line.
+type grammar struct {
+	cli.LogFlags
+
+	Serve serveCmd `cmd:"" help:"Serve Feet, agents and users until told to stop."`
+	Token struct {
+		Create tokenCreateCmd `cmd:"" help:"Make a token and print it; it cannot be shown again."`
+	} `cmd:"" help:"Manage the tokens that Feet, agents and users sign in with."`
+	Call callCmd `cmd:"" help:"Call a tool of a running Brain and print its result as one line of JSON."`
+}
+
+func main() {
+	// A reader of our output that goes away must not end running transfers.
+	signal.Ignore(syscall.SIGPIPE)
+	c := console{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ()}
+	os.Exit(execute(context.Background(), os.Args[1:], c))
+}
+
+// execute runs the command line and returns the exit code.
+func execute(ctx context.Context, args []string, c console) int {
+	g := &grammar{}
+	p := cli.Program{
+		Name:        "brain",
+		Description: "Serves file transfers between the workspaces of LLM agents and the machines of people.",
+		Example:     "brain serve",
+		Grammar:     g,
+		Vars:        kong.Vars{"log_level": "info", "default_url": defaultURL},
+		Out:         c.out,
+		Err:         c.err,
+	}
+	return p.Execute(args, invocation{ctx, g, c})
+}
+
+// invocation is what every command's Run gets.
+type invocation struct {
+	ctx context.Context
+	*grammar
+	console
+}
+
+// untilSignal returns a context that ends when somebody asks the program to
+// stop. A second signal ends it the hard way.
+func (i invocation) untilSignal() (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(i.ctx, syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}

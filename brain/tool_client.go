@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/vancetope/transfer/internal/safetext"
+)
+
+// refusedError means that the Brain does not accept the token.
+type refusedError struct {
+	status int
+	text   string
+}
+
+func (e *refusedError) Error() string { return fmt.Sprintf("refused (%d): %s", e.status, e.text) }
+
+// unreachableError means that no Brain answered, or that it takes no work.
+type unreachableError struct{ err error }
+
+func (e *unreachableError) Error() string { return "the Brain cannot be reached: " + e.err.Error() }
+func (e *unreachableError) Unwrap() error { return e.err }
+
+// toolClient calls tools as any MCP client would.
+type toolClient struct {
+	endpoint string
+	token    string
+	version  string
+	log      *slog.Logger
+}
+
+// call calls a tool and returns its structured result. An error is a
+// *refusedError, an *unreachableError or a *jsonrpc.Error.
+func (c *toolClient) call(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error) {
+	road := &road{token: c.token}
+	client := mcp.NewClient(
+		&mcp.Implementation{Name: "brain-call", Version: c.version},
+		&mcp.ClientOptions{
+			Capabilities:                &mcp.ClientCapabilities{},
+			ProgressNotificationHandler: c.progress,
+		})
+	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{
+		Endpoint:             c.endpoint,
+		HTTPClient:           road.client(),
+		MaxRetries:           -1,
+		DisableStandaloneSSE: true, // progress comes with the call's own answer
+	}, nil)
+	if err != nil {
+		return nil, road.explain(err)
+	}
+	params := &mcp.CallToolParams{Name: tool, Arguments: arguments}
+	params.SetProgressToken("call")
+	answer, err := session.CallTool(ctx, params)
+	if err != nil {
+		return nil, road.explain(err)
+	}
+	if err := session.Close(); err != nil {
+		c.log.Debug("closing the session", "err", err)
+	}
+	return structured(answer)
+}
+
+// progress logs how far the tool has come.
+func (c *toolClient) progress(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+	p := r.Params
+	attrs := []any{"done", int64(p.Progress)}
+	if p.Total > 0 {
+		attrs = append(attrs, "total", int64(p.Total))
+	}
+	if p.Message != "" {
+		attrs = append(attrs, "state", safetext.Escape(p.Message))
+	}
+	c.log.Info("progress", attrs...)
+}
+
+// structured returns the result's structured content as JSON.
+func structured(answer *mcp.CallToolResult) (json.RawMessage, error) {
+	if answer.StructuredContent == nil {
+		return nil, errors.New("the tool answered without a structured result")
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(answer.StructuredContent); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// road is the way to a Brain. It adds the token to each request and remembers
+// what went wrong on HTTP's level, which the SDK reports as text only.
+type road struct {
+	token string
+
+	mu      sync.Mutex
+	trouble error
+}
+
+func (r *road) client() *http.Client {
+	return &http.Client{
+		Transport: r,
+		// A redirect would carry the token somewhere else.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *road) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.Header.Set("Authorization", "Bearer "+r.token)
+	response, err := http.DefaultTransport.RoundTrip(request)
+	switch {
+	case err != nil:
+		r.note(&unreachableError{err})
+	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden:
+		r.note(&refusedError{response.StatusCode, reason(response)})
+	case response.StatusCode == http.StatusServiceUnavailable, response.StatusCode == http.StatusBadGateway:
+		r.note(&unreachableError{errors.New(reason(response))})
+	case response.StatusCode == http.StatusNotFound && request.Header.Get(sessionHeader) == "":
+		r.note(&unreachableError{fmt.Errorf("there is no Brain at this address: %s", reason(response))})
+	}
+	return response, err
+}
+
+// note keeps the first trouble: later ones follow from it.
+func (r *road) note(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.trouble == nil {
+		r.trouble = err
+	}
+}
+
+// explain returns the trouble behind an error of the SDK. An error that is no
+// answer of the Brain's means that the way to it broke off, or never led to one.
+func (r *road) explain(err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var answered *jsonrpc.Error
+	switch {
+	case r.trouble != nil:
+		return r.trouble
+	case errors.As(err, &answered):
+		return err
+	}
+	return &unreachableError{err}
+}
+
+// sessionHeader is sent within a session: a 404 then means that the session is
+// gone, not the Brain.
+const sessionHeader = "Mcp-Session-Id"
+
+// maxReason bounds how much of an error's body is read.
+const maxReason = 8 << 10
+
+// reason takes the text out of an error's body and leaves the body readable.
+func reason(response *http.Response) string {
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxReason))
+	rest := response.Body
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(text), rest), rest}
+	var body struct {
+		Error string `json:"error"`
+	}
+	if err != nil || json.Unmarshal(text, &body) != nil || body.Error == "" {
+		return response.Status
+	}
+	return safetext.Escape(body.Error)
+}
