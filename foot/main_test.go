@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -361,9 +360,6 @@ func TestASignalWhileATransferHangsEndsWithinFiveSeconds(t *testing.T) {
 }
 
 func TestAReaderThatGoesAwayDoesNotEndTheFoot(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("pipes there have no SIGPIPE")
-	}
 	b := fakebrain.New(t)
 	p := command(t, runArgs(t, b, "--json")...)
 	r, w, err := os.Pipe()

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+
+	"github.com/vancetope/transfer/foot/internal/fakebrain"
+	"github.com/vancetope/transfer/gen/frames"
+)
+
+// terminal is the far end of a pseudo-terminal: what a person would see.
+type terminal struct {
+	master *os.File
+	slave  *os.File
+
+	mu   sync.Mutex
+	seen strings.Builder
+	done chan struct{}
+}
+
+func newTerminal(t *testing.T) *terminal {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd := int(master.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 120}); err != nil {
+		t.Fatal(err)
+	}
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	term := &terminal{master: master, slave: slave, done: make(chan struct{})}
+	go term.read()
+	return term
+}
+
+// read ends when the last process has closed the terminal.
+func (term *terminal) read() {
+	defer close(term.done)
+	b := make([]byte, 4096)
+	for {
+		n, err := term.master.Read(b)
+		term.mu.Lock()
+		term.seen.Write(b[:n])
+		term.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (term *terminal) text() string {
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	return term.seen.String()
+}
+
+func (term *terminal) await(t *testing.T, want string) {
+	t.Helper()
+	deadline := time.Now().Add(fakebrain.Patience)
+	for !strings.Contains(term.text(), want) {
+		if time.Now().After(deadline) {
+			t.Fatalf("no %q on the terminal: %q", want, term.text())
+		}
+		time.Sleep(5 * time.Millisecond) // polling, bounded
+	}
+}
+
+func TestATerminalShowsABarForASlowTransferAndTheLogAboveIt(t *testing.T) {
+	b := fakebrain.New(t)
+	term := newTerminal(t)
+	p := command(t, runArgs(t, b, "--log-level", "info")...)
+	p.Stdin, p.Stdout, p.Stderr = term.slave, term.slave, term.slave
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := term.slave.Close(); err != nil {
+		t.Fatal(err)
+	}
+	peer := b.Await(t)
+	term.await(t, "waiting for transfers\r\n")
+	id := uuid.Must(uuid.NewV7())
+	content := strings.Repeat("x", 4000)
+	peer.Offer(id, "slow\x1b[2J.bin", content)
+	if r := fakebrain.Expect[*frames.TransferInitResponse](peer); !r.Ok {
+		t.Fatalf("refused: %+v", r)
+	}
+	// One chunk after the other until the transfer is old enough for a bar.
+	seq := int64(0)
+	for ; !strings.Contains(term.text(), "receiving slow"); seq++ {
+		if seq == 1000 {
+			t.Fatalf("no bar: %q", term.text())
+		}
+		peer.Send(&frames.TransferChunk{TransferID: id, Seq: seq, Bytes: []byte("x")})
+		time.Sleep(10 * time.Millisecond) // a slow sender
+	}
+	peer.Send(&frames.TransferChunk{TransferID: id, Seq: seq, Bytes: []byte(content[seq:]), Last: true})
+	if c := fakebrain.Expect[*frames.TransferComplete](peer); !c.Ok {
+		t.Fatalf("%+v", c)
+	}
+	term.await(t, `received slow\x1b[2J.bin (3.9 KiB in `)
+	term.await(t, "msg=transfer")
+	if err := p.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.code(t); code != exitOK {
+		t.Errorf("exit code %d, want 0: %q", code, term.text())
+	}
+	<-term.done
+	if strings.Contains(term.text(), "\x1b[2J") {
+		t.Error("a peer's name cleared the screen")
+	}
+}
