@@ -65,8 +65,12 @@ func (f *Fault) CodedAny(code string) *Fault {
 	return f
 }
 
-// Missing is the fault of a required member that is absent.
-func Missing(name string) *Fault { return New("required", "is required").At(name) }
+// Missing is the fault of a required member that is absent; code may be "".
+func Missing(name, code string) *Fault {
+	f := New("required", "is required")
+	f.Code = code
+	return f.At(name)
+}
 
 // pointerToken escapes a member's name for a JSON pointer. Names that are not
 // the schema's come from a peer: they are cut and made printable ASCII.

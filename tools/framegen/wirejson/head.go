@@ -24,6 +24,7 @@ func Tag(message []byte) (string, bool) {
 type Member struct {
 	Name  string
 	Value string
+	There bool // the object has it
 	Found bool // it is there and is a string
 }
 
@@ -77,6 +78,9 @@ func (r *Reader) surveyMember(name []byte, members []*Member) *Fault {
 	if !r.names.add(end-r.nameLen, end) {
 		return New(RuleDuplicate, "a member stands twice")
 	}
+	if wanted != nil {
+		wanted.There = true
+	}
 	if wanted == nil || r.decoder.PeekKind() != '"' {
 		return r.skip()
 	}
@@ -84,9 +88,8 @@ func (r *Reader) surveyMember(name []byte, members []*Member) *Fault {
 	if f != nil {
 		return f
 	}
-	if len(contents) <= 64 {
-		wanted.Value, wanted.Found = string(contents), true
-	}
+	const enough = 65 // longer than any tag and any id
+	wanted.Value, wanted.Found = string(contents[:min(len(contents), enough)]), true
 	return nil
 }
 
