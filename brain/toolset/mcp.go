@@ -77,14 +77,16 @@ func NewMCP(tools *Tools, o MCPOptions) *MCP {
 		Stateless:                    true,
 		PropagateRequestCancellation: true,
 		MaxRequestBodyBytes:          maxRequest,
+		DisableLocalhostProtection:   true, // see guarded
 		Logger:                       o.Log,
 	})
 	m.stateful = mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
-		SessionTimeout:      o.SessionTimeout,
-		MaxRequestBodyBytes: maxRequest,
-		Logger:              o.Log,
+		SessionTimeout:             o.SessionTimeout,
+		MaxRequestBodyBytes:        maxRequest,
+		DisableLocalhostProtection: true, // see guarded
+		Logger:                     o.Log,
 	})
-	m.handler = m.guarded(http.HandlerFunc(m.route))
+	m.handler = m.guarded(refuse.Plain(http.HandlerFunc(m.route)))
 	return m
 }
 
@@ -136,7 +138,10 @@ func (m *MCP) handlerFor(tools *Tools, name string) mcp.ToolHandler {
 }
 
 // guarded lets only requests of an agent's token through that no foreign web
-// page made.
+// page made. The SDK's own guard, which wants a loopback listener to be called
+// by a loopback name, would shut out the clients of a proxy in front; what it
+// guards against, a page that reaches this machine by a name of its own, has no
+// token to show.
 func (m *MCP) guarded(next http.Handler) http.Handler {
 	// The SDK takes a caller only from its own middleware, which has no JSON
 	// errors: so the token is checked before it, and it only passes it on.

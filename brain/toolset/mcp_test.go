@@ -319,6 +319,44 @@ func TestOnlyAgentsAreLetIn(t *testing.T) {
 	}
 }
 
+// What the SDK refuses in plain text has the body of all other errors.
+func TestAPlainErrorHasTheCommonBody(t *testing.T) {
+	w := newWorld(t)
+	for version, status := range map[string]int{"2025-11-25": 400, "2026-07-28": 405} {
+		answer := w.request(t, "GET", "", map[string]string{"Authorization": "Bearer agent", versionHeader: version})
+		var body struct {
+			Error     string           `json:"error"`
+			ErrorCode common.ErrorCode `json:"errorCode"`
+		}
+		if err := json.NewDecoder(answer.Body).Decode(&body); err != nil {
+			t.Fatal(err)
+		}
+		if answer.StatusCode != status || body.ErrorCode != common.ErrorCodeInvalidRequest || body.Error == "" {
+			t.Errorf("%s: got %d %+v", version, answer.StatusCode, body)
+		}
+	}
+}
+
+func TestClientsOfAProxyAreServed(t *testing.T) {
+	w := newWorld(t)
+	r, err := http.NewRequestWithContext(t.Context(), "POST", w.url+"/mcp", strings.NewReader(
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = "brain.example"
+	r.Header = http.Header{"Authorization": {"Bearer agent"}, "Content-Type": {"application/json"},
+		"Accept": {"application/json, text/event-stream"}, "Origin": {"https://brain.example"}}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }() // only the status counts
+	if answer.StatusCode != 200 {
+		t.Errorf("got %d", answer.StatusCode)
+	}
+}
+
 func TestDrainingRefusesRequests(t *testing.T) {
 	w := newWorld(t)
 	w.mcp.Drain()

@@ -13,7 +13,8 @@ import (
 type tool struct {
 	name, title string
 	hints       hints
-	run         func(context.Context, *Tools, Caller, json.RawMessage) Result
+	refuse      refusal
+	run         func(context.Context, *Tools, Caller, json.RawMessage, refusal) Result
 }
 
 // hints tell a client what a tool may do, so that it knows when to ask a person.
@@ -21,27 +22,31 @@ type hints struct{ readOnly, destructive, idempotent bool }
 
 var table = []tool{
 	{
-		name:  "client_file_upload",
-		title: "Copy a file from a person's machine",
-		hints: hints{destructive: true},
-		run:   typed(tools.DecodeClientFileUploadInput, clientFileUpload, failedTransfer),
+		name:   "client_file_upload",
+		title:  "Copy a file from a person's machine",
+		hints:  hints{destructive: true},
+		run:    typed(tools.DecodeClientFileUploadInput, clientFileUpload),
+		refuse: failedTransfer,
 	},
 	{
-		name:  "client_file_download",
-		title: "Copy a file to a person's machine",
-		hints: hints{destructive: true},
-		run:   typed(tools.DecodeClientFileDownloadInput, clientFileDownload, failedTransfer),
+		name:   "client_file_download",
+		title:  "Copy a file to a person's machine",
+		hints:  hints{destructive: true},
+		run:    typed(tools.DecodeClientFileDownloadInput, clientFileDownload),
+		refuse: failedTransfer,
 	},
 	{
-		name:  "client_list",
-		title: "List connected machines",
-		hints: hints{readOnly: true, idempotent: true},
-		run:   typed(tools.DecodeClientListInput, clientList, failed),
+		name:   "client_list",
+		title:  "List connected machines",
+		hints:  hints{readOnly: true, idempotent: true},
+		run:    typed(tools.DecodeClientListInput, clientList),
+		refuse: failed,
 	},
 	{
-		name:  "workspace_create_ephemeral_dir",
-		title: "Create a folder for transfers",
-		run:   typed(tools.DecodeWorkspaceCreateEphemeralDirInput, workspaceCreateEphemeralDir, failed),
+		name:   "workspace_create_ephemeral_dir",
+		title:  "Create a folder for transfers",
+		run:    typed(tools.DecodeWorkspaceCreateEphemeralDirInput, workspaceCreateEphemeralDir),
+		refuse: failed,
 	},
 }
 

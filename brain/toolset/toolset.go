@@ -11,7 +11,9 @@ package toolset
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 
 	"github.com/vancetope/transfer/brain/hub"
 	"github.com/vancetope/transfer/brain/workspace"
@@ -52,14 +54,17 @@ type Result struct {
 	Failed bool
 }
 
-// Call runs a tool. The end of ctx ends what the tool has begun.
-func (t *Tools) Call(ctx context.Context, c Caller, name string, arguments json.RawMessage) Result {
+// Call runs a tool. The end of ctx ends what the tool has begun. A tool that
+// panics fails alone.
+func (t *Tools) Call(ctx context.Context, c Caller, name string, arguments json.RawMessage) (result Result) {
 	tool, ok := byName[name]
 	if !ok {
 		return failed(fault.Newf(common.ErrorCodeInvalidRequest, "there is no tool of that name"), nil)
 	}
-	if len(arguments) == 0 {
-		arguments = json.RawMessage(`{}`)
-	}
-	return tool.run(ctx, t, c, arguments)
+	defer func() {
+		if p := recover(); p != nil {
+			result = tool.refuse(t.tell(fmt.Errorf("panic in %s: %v\n%s", name, p, debug.Stack())), nil)
+		}
+	}()
+	return tool.run(ctx, t, c, arguments, tool.refuse)
 }

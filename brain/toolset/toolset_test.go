@@ -380,6 +380,21 @@ func TestAnUnknownToolIsAFailure(t *testing.T) {
 	}
 }
 
+func TestAToolThatPanicsFailsAlone(t *testing.T) {
+	broken := &Tools{} // without a hub and a workspace
+	for _, row := range table {
+		arguments := `{}`
+		if row.hints.destructive {
+			arguments = `{"localPath":"a","dirName":"d","remotePath":"b"}`
+		}
+		o := checked(t, row.name, broken.Call(t.Context(), agent, row.name, json.RawMessage(arguments)))
+		o.wantCode(t, common.ErrorCodeInternal)
+		if *o.Error != "internal error" {
+			t.Errorf("%s tells its inside: %s", row.name, o.raw)
+		}
+	}
+}
+
 func TestEveryToolHasItsSchemas(t *testing.T) {
 	named := []string{}
 	for _, row := range table {
@@ -398,7 +413,7 @@ func TestAFailedAnswerOfAnyCodeFitsTheSchema(t *testing.T) {
 	for code := range advice {
 		for _, row := range table {
 			f := fault.Newf(code, "%s", strings.Repeat("é", 5000))
-			r := row.run(context.Background(), &Tools{}, agent, json.RawMessage(`{"x`))
+			r := row.run(context.Background(), &Tools{}, agent, json.RawMessage(`{"x`), row.refuse)
 			checked(t, row.name, r)
 			checked(t, row.name, failed((&Tools{}).tell(f), nil))
 		}

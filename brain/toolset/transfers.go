@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vancetope/transfer/brain/hub"
-	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/gen/tools"
 	"github.com/vancetope/transfer/internal/safetext"
 	"github.com/vancetope/transfer/internal/transfer"
@@ -19,7 +18,7 @@ func clientFileUpload(ctx context.Context, t *Tools, c Caller, in *tools.ClientF
 		LocalPath:  in.LocalPath,
 		DirName:    in.DirName,
 		RemotePath: in.RemotePath,
-		Attrs:      attrs(in.Attrs),
+		Attrs:      in.Attrs,
 	})
 	if err != nil {
 		return answer[tools.ClientFileUploadOutput]{id: minted(done.ID)}, err
@@ -35,7 +34,7 @@ func clientFileDownload(ctx context.Context, t *Tools, c Caller, in *tools.Clien
 		LocalPath:  in.LocalPath,
 		DirName:    in.DirName,
 		RemotePath: in.RemotePath,
-		Attrs:      attrs(in.Attrs),
+		Attrs:      in.Attrs,
 	})
 	if err != nil {
 		return answer[tools.ClientFileDownloadOutput]{id: minted(done.ID)}, err
@@ -70,5 +69,3 @@ func value(s *string) string {
 	}
 	return *s
 }
-
-func attrs(in *common.FileAttrs) *common.FileAttrs { return in }
