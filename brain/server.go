@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vancetope/transfer/brain/api"
 	"github.com/vancetope/transfer/brain/auth"
 	"github.com/vancetope/transfer/brain/hub"
 	"github.com/vancetope/transfer/brain/refuse"
@@ -75,7 +76,7 @@ func newServer(ctx context.Context, store state.Store, v *settings.Settings, log
 		Log:            log,
 	})
 	s.http = &http.Server{
-		Handler:           s.routes(),
+		Handler:           s.routes(api.New(api.Options{Tokens: tokens, Feet: s.hub, Dirs: rooms, Log: log})),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
@@ -84,11 +85,12 @@ func newServer(ctx context.Context, store state.Store, v *settings.Settings, log
 	return s, nil
 }
 
-func (s *server) routes() http.Handler {
+func (s *server) routes(panel http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", s.health)
 	mux.Handle("/brain/{tenant}/ws", s.hub)
 	mux.Handle("/mcp", s.mcp)
+	mux.Handle("/api/", panel)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		refuse.With(w, fault.Texted(common.ErrorCodeNotFound, "no such path"))
 	})

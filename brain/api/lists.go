@@ -1,0 +1,64 @@
+package api
+
+import (
+	"context"
+
+	"github.com/vancetope/transfer/gen/api"
+	"github.com/vancetope/transfer/gen/common"
+	"github.com/vancetope/transfer/internal/fault"
+)
+
+// lists answers the requests for lists.
+type lists struct{ Options }
+
+var _ api.StrictServerInterface = (*lists)(nil)
+
+// ListFeet answers GET …/feet.
+func (l *lists) ListFeet(ctx context.Context, _ api.ListFeetRequestObject) (api.ListFeetResponseObject, error) {
+	project, err := projectOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return api.ListFeet200JSONResponse{Feet: listed(l.Feet.Feet(project))}, nil
+}
+
+// ListDirs answers GET …/dirs.
+func (l *lists) ListDirs(ctx context.Context, _ api.ListDirsRequestObject) (api.ListDirsResponseObject, error) {
+	project, err := projectOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	descriptors, err := l.Dirs.List(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	dirs := make([]common.RootDir, len(descriptors))
+	for i, d := range descriptors {
+		dirs[i] = common.RootDir{DirName: d.DirName, Type: common.RootDirType(d.Type), Creator: d.Creator, CreatedAt: d.CreatedAt}
+	}
+	return api.ListDirs200JSONResponse{Dirs: dirs}, nil
+}
+
+// ListTransfers answers GET …/transfers.
+func (l *lists) ListTransfers(ctx context.Context, r api.ListTransfersRequestObject) (api.ListTransfersResponseObject, error) {
+	project, err := projectOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Params.Validate(); err != nil {
+		return nil, fault.Newf(common.ErrorCodeInvalidRequest, "%v", err)
+	}
+	transfers := listed(l.Feet.Transfers(project))
+	if limit := r.Params.Limit; limit != nil && *limit < int64(len(transfers)) {
+		transfers = transfers[:*limit]
+	}
+	return api.ListTransfers200JSONResponse{Transfers: transfers}, nil
+}
+
+// listed makes sure that an empty list is sent as one, not as null.
+func listed[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}
