@@ -1,12 +1,11 @@
 package wire
 
 import (
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/fault"
+	"github.com/vancetope/transfer/internal/safetext"
 )
 
 // The close codes in use.
@@ -83,20 +82,11 @@ func lost(cause error, format string, args ...any) error {
 	return fault.Wrapf(common.ErrorCodeConnectionLost, cause, format, args...)
 }
 
-// printable makes a peer's text safe for terminals and log lines: whatever is not
-// a graphic character becomes a replacement character, and it is cut to a length
-// that a close frame and a log line can hold.
+// printable makes a peer's text safe for terminals and log lines, and cuts it to a
+// length that a log line can hold.
 func printable(s string) string {
 	const most = 300
-	if len(s) > most {
-		s = cut(s, most)
-	}
-	return strings.Map(func(r rune) rune {
-		if r == ' ' || (unicode.IsGraphic(r) && !unicode.Is(unicode.Zs, r)) {
-			return r
-		}
-		return utf8.RuneError
-	}, s)
+	return safetext.Escape(cut(s, most))
 }
 
 // cut shortens s to at most n bytes at the end of a rune.

@@ -90,7 +90,7 @@ type brainOptions struct {
 	wrap    func(net.Conn) net.Conn
 }
 
-func startBrain(t *testing.T, o brainOptions) *testBrain {
+func startBrain(t testing.TB, o brainOptions) *testBrain {
 	t.Helper()
 	b := &testBrain{results: make(chan accepted, 16)}
 	if o.tcp {
@@ -127,7 +127,7 @@ func startBrain(t *testing.T, o brainOptions) *testBrain {
 }
 
 // accept returns the next outcome.
-func (b *testBrain) accept(t *testing.T) accepted {
+func (b *testBrain) accept(t testing.TB) accepted {
 	t.Helper()
 	select {
 	case a := <-b.results:
@@ -139,7 +139,7 @@ func (b *testBrain) accept(t *testing.T) accepted {
 }
 
 // raw dials as a peer that speaks WebSocket and nothing else by itself.
-func (b *testBrain) raw(t *testing.T) *websocket.Conn {
+func (b *testBrain) raw(t testing.TB) *websocket.Conn {
 	t.Helper()
 	d := websocket.Dialer{NetDialContext: b.dial, Subprotocols: []string{Subprotocol}}
 	ws, _, err := d.Dial("ws://brain.test/brain/acme/ws", nil)
@@ -182,7 +182,7 @@ func testHello() *frames.Hello {
 	}
 }
 
-func encoded(t *testing.T, f frames.Frame) []byte {
+func encoded(t testing.TB, f frames.Frame) []byte {
 	t.Helper()
 	b, err := f.AppendJSON(nil)
 	if err != nil {
@@ -192,7 +192,7 @@ func encoded(t *testing.T, f frames.Frame) []byte {
 }
 
 // foot dials a testBrain.
-func (b *testBrain) foot(t *testing.T, cfg Config) *Conn {
+func (b *testBrain) foot(t testing.TB, cfg Config) *Conn {
 	t.Helper()
 	c, _, err := Dial(t.Context(), DialConfig{
 		Config: cfg, URL: "http://brain.test", Tenant: "acme", Token: "secret",
@@ -206,7 +206,7 @@ func (b *testBrain) foot(t *testing.T, cfg Config) *Conn {
 }
 
 // pair connects a Foot to a Brain.
-func pair(t *testing.T, o brainOptions, footCfg Config) (brain, foot *Conn) {
+func pair(t testing.TB, o brainOptions, footCfg Config) (brain, foot *Conn) {
 	t.Helper()
 	b := startBrain(t, o)
 	foot = b.foot(t, footCfg)
@@ -219,7 +219,7 @@ func pair(t *testing.T, o brainOptions, footCfg Config) (brain, foot *Conn) {
 }
 
 // rawFoot connects a raw peer to a Brain and shakes hands.
-func rawFoot(t *testing.T, o brainOptions) (*Conn, *websocket.Conn) {
+func rawFoot(t testing.TB, o brainOptions) (*Conn, *websocket.Conn) {
 	t.Helper()
 	b := startBrain(t, o)
 	ws := b.raw(t)
@@ -238,7 +238,7 @@ func rawFoot(t *testing.T, o brainOptions) (*Conn, *websocket.Conn) {
 }
 
 // readFrame reads one frame as a Foot would.
-func readFrame(t *testing.T, ws *websocket.Conn) frames.Frame {
+func readFrame(t testing.TB, ws *websocket.Conn) frames.Frame {
 	t.Helper()
 	_, message, err := ws.ReadMessage()
 	if err != nil {
@@ -252,7 +252,7 @@ func readFrame(t *testing.T, ws *websocket.Conn) frames.Frame {
 }
 
 // closeOf reads until the peer's close frame.
-func closeOf(t *testing.T, ws *websocket.Conn) (code int, reason string) {
+func closeOf(t testing.TB, ws *websocket.Conn) (code int, reason string) {
 	t.Helper()
 	for {
 		if _, _, err := ws.ReadMessage(); err != nil {
@@ -296,7 +296,7 @@ func (h *collector) HandleInvalid(e *frames.DecodeError) bool {
 	return h.answer
 }
 
-func (h *collector) next(t *testing.T) frames.Frame {
+func (h *collector) next(t testing.TB) frames.Frame {
 	t.Helper()
 	select {
 	case f := <-h.frames:
@@ -314,7 +314,7 @@ func serve(c *Conn, h Handler) <-chan error {
 	return result
 }
 
-func await[T any](t *testing.T, what string, c <-chan T) T {
+func await[T any](t testing.TB, what string, c <-chan T) T {
 	t.Helper()
 	select {
 	case v := <-c:
@@ -335,7 +335,7 @@ func chunk(id uuid.UUID, seq int64, n int) *frames.TransferChunk {
 
 // drain reads a raw peer's messages in the background until the test ends, so that
 // pings are answered.
-func drain(t *testing.T, ws *websocket.Conn) {
+func drain(t testing.TB, ws *websocket.Conn) {
 	background(t, func() { ws.Close() }, func() { readAway(ws) })
 }
 
@@ -352,7 +352,7 @@ func readAway(ws *websocket.Conn) {
 }
 
 // background runs f beside the test, which at its end calls stop and waits for f.
-func background(t *testing.T, stop, f func()) {
+func background(t testing.TB, stop, f func()) {
 	done := make(chan struct{})
 	go func() { defer close(done); f() }()
 	t.Cleanup(func() { stop(); <-done })
