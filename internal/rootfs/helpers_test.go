@@ -23,6 +23,18 @@ func mustPath(t testing.TB, p string) Path {
 	return cleaned
 }
 
+// fastDir is a folder on a file system in memory, if there is one: thousands
+// of fsyncs take their time on a disk.
+func fastDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "rootfs")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
 func openRoot(t testing.TB, dir string, o Options) *Root {
 	t.Helper()
 	if o.Mask == 0 {

@@ -21,11 +21,11 @@ func (r *Root) Mkdir(p Path) error {
 		parent.release()
 	}
 	if err != nil {
-		_ = r.leaveParents(made) // the first error is the one to tell
+		_ = r.leaveParents(p.Dir(), made) // the first error is the one to tell
 		return writeError(err)
 	}
 	r.parents.keep(made)
-	return r.syncParents(made)
+	return r.syncParents(p.Dir(), made)
 }
 
 func makeNew(parent *dir, name string) error {

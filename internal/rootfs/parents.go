@@ -102,20 +102,19 @@ func (t *parents) keep(made []*madeDir) {
 }
 
 // leave gives up a failed transfer's share in the folders. Those nobody counts on
-// any more are handed to remove, the deepest first.
-func (t *parents) leave(made []*madeDir, remove func(path string) error) error {
+// any more are handed to remove, and nobody joins them until it returns.
+func (t *parents) leave(made []*madeDir, remove func(lonely map[string]bool) error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var errs []error
-	for _, m := range slices.Backward(made) {
+	lonely := map[string]bool{}
+	for _, m := range made {
 		m.refs--
-		if m.refs > 0 || m.kept {
-			continue
+		if m.refs == 0 && !m.kept {
+			t.forget(m)
+			lonely[m.path] = true
 		}
-		t.forget(m)
-		errs = append(errs, remove(m.path))
 	}
-	return errors.Join(errs...)
+	return remove(lonely)
 }
 
 // forget drops a folder from the table, unless it was removed from outside and
@@ -126,43 +125,74 @@ func (t *parents) forget(m *madeDir) {
 	}
 }
 
-// leaveParents removes the folders that only a failed transfer wanted, if they
-// are still empty.
-func (r *Root) leaveParents(made []*madeDir) error {
+// leaveParents removes the folders on the way to p that only a failed transfer
+// wanted, if they are still empty.
+func (r *Root) leaveParents(p Path, made []*madeDir) error {
 	if len(made) == 0 {
 		return nil
 	}
-	return r.parents.leave(made, r.removeEmpty)
+	return r.parents.leave(made, func(lonely map[string]bool) error {
+		var removals []func() error
+		err := r.passMade(p, lonely, func(parent *dir, name string) error {
+			parent.retain()
+			removals = append(removals, func() error {
+				defer parent.release()
+				return removeEmpty(parent, name)
+			})
+			return nil
+		})
+		for _, remove := range slices.Backward(removals) {
+			err = errors.Join(err, remove())
+		}
+		return err
+	})
 }
 
-func (r *Root) removeEmpty(path string) error {
-	p := Path{path}
-	parent, err := r.openDirectory(p.Dir())
-	if err != nil {
-		return nil // moved or removed by its owner: not ours to remove any more
+func removeEmpty(parent *dir, name string) error {
+	err := parent.rmdir(name)
+	if isNotEmpty(err) || errors.Is(err, errNotDirectory) {
+		return nil // it is used, or it is something else by now
 	}
-	defer parent.release()
-	switch err := parent.rmdir(p.Base()); {
-	case err == nil, errors.Is(err, fs.ErrNotExist), isNotEmpty(err), errors.Is(err, errNotDirectory):
-		return nil
-	default:
-		return writeError(err)
-	}
+	return writeError(gone(err))
 }
 
 // syncParents makes the names of new folders last: a file is only as safe as the
 // folders on the way to it.
-func (r *Root) syncParents(made []*madeDir) error {
+func (r *Root) syncParents(p Path, made []*madeDir) error {
+	if len(made) == 0 {
+		return nil
+	}
+	paths := map[string]bool{}
 	for _, m := range made {
-		parent, err := r.openDirectory(Path{m.path}.Dir())
-		if err != nil {
-			return err
+		paths[m.path] = true
+	}
+	return r.passMade(p, paths, func(parent *dir, _ string) error { return writeError(parent.sync()) })
+}
+
+// passMade walks to p once and calls visit for each folder of the set on the way,
+// with the folder it lies in. It ends where the way does: what was moved or
+// removed meanwhile is no concern of ours any more.
+func (r *Root) passMade(p Path, set map[string]bool, visit func(parent *dir, name string) error) error {
+	d, err := r.acquire(false)
+	if err != nil {
+		return gone(err)
+	}
+	defer func() { d.release() }()
+	end := 0
+	for component := range p.components() {
+		end += len(component)
+		if set[p.s[:end]] {
+			if err := visit(d, component); err != nil {
+				return err
+			}
 		}
-		err = parent.sync()
-		parent.release()
+		next, err := d.openDir(component)
 		if err != nil {
-			return writeError(err)
+			return nil
 		}
+		d.release()
+		d = next
+		end++
 	}
 	return nil
 }

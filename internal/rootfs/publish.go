@@ -41,7 +41,7 @@ func (st *Staging) Publish(ctx context.Context) (Published, error) {
 	st.root.parents.keep(st.made)
 	err = writeError(st.parent.sync())
 	if err == nil {
-		err = st.root.syncParents(st.made)
+		err = st.root.syncParents(st.target.Dir(), st.made)
 	}
 	st.parent.release()
 	if err != nil {

@@ -84,7 +84,7 @@ func (r *Root) stageOnce(p Path, id uuid.UUID, o StageOptions) (*Staging, error)
 		st.parent.release()
 	}
 	// What made staging fail is what the caller has to know.
-	_ = r.leaveParents(st.made)
+	_ = r.leaveParents(p.Dir(), st.made)
 	return nil, err
 }
 
@@ -208,5 +208,5 @@ func (st *Staging) discard() error {
 		err = nil
 	}
 	st.parent.release()
-	return errors.Join(writeError(err), st.root.leaveParents(st.made))
+	return errors.Join(writeError(err), st.root.leaveParents(st.target.Dir(), st.made))
 }
