@@ -48,6 +48,7 @@ func (c *serveCmd) Run(i invocation) (err error) {
 		return errors.Join(err, listener.Close())
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
+	log.Info("serving", "url", urlOf(listener), "data", dir, "version", version.String(), "commit", version.Commit())
 	logSettings(log, values)
 	return s.serve(ctx, listener, func() error { return sayReady(i.console, listener) })
 }
@@ -79,10 +80,12 @@ type ready struct {
 	Version string `json:"version"`
 }
 
+func urlOf(l net.Listener) string { return "http://" + l.Addr().String() }
+
 func sayReady(c console, l net.Listener) error {
 	return json.NewEncoder(c.out).Encode(ready{
 		Event:   "ready",
-		URL:     "http://" + l.Addr().String(),
+		URL:     urlOf(l),
 		PID:     os.Getpid(),
 		Version: version.String(),
 	})

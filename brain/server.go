@@ -73,7 +73,7 @@ func newServer(ctx context.Context, store state.Store, v *settings.Settings, log
 		Authenticate:   agentOf(tokens),
 		SessionTimeout: sessionTimeout,
 		Version:        version.String(),
-		Log:            log,
+		Log:            slog.New(chatty{log.Handler()}),
 	})
 	s.http = &http.Server{
 		Handler:           s.routes(api.New(api.Options{Tokens: tokens, Feet: s.hub, Dirs: rooms, Log: log})),
