@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -10,12 +12,15 @@ import (
 	"github.com/vancetope/transfer/brain/workspace"
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/fault"
+	"github.com/vancetope/transfer/internal/safetext"
 	"github.com/vancetope/transfer/internal/transfer"
 )
 
 const (
 	endedKept    = 10 * time.Minute // how long an ended transfer is still told
 	endedKeptMax = 1000             // a project's ended transfers; the oldest go first
+	longestText  = 4096             // of an error, by the schema
+	maxRate      = 1 << 50          // bytes per second; what the schema can hold is more
 )
 
 // ledger remembers the transfers of all projects: the running ones, and those
@@ -23,12 +28,15 @@ const (
 type ledger struct {
 	now func() time.Time
 
-	mu       sync.Mutex
-	projects map[workspace.Project][]*entry // in the order of their start
-	running  map[uuid.UUID]*entry
+	mu      sync.Mutex
+	begun   uint64
+	running map[uuid.UUID]*entry
+	ended   map[workspace.Project][]*entry // in the order of their ends
 }
 
 type entry struct {
+	project workspace.Project
+	number  uint64 // in the order of the beginnings
 	told    common.TransferStatus
 	started time.Time
 	ended   time.Time // zero while it runs
@@ -36,9 +44,9 @@ type entry struct {
 
 func newLedger() *ledger {
 	return &ledger{
-		now:      time.Now,
-		projects: make(map[workspace.Project][]*entry),
-		running:  make(map[uuid.UUID]*entry),
+		now:     time.Now,
+		running: make(map[uuid.UUID]*entry),
+		ended:   make(map[workspace.Project][]*entry),
 	}
 }
 
@@ -46,23 +54,23 @@ func newLedger() *ledger {
 func (l *ledger) begin(p workspace.Project, t common.TransferStatus) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := &entry{told: t, started: l.now()}
+	l.begun++
+	e := &entry{project: p, number: l.begun, told: t, started: l.now()}
 	e.told.StartedAt = e.started.UTC()
 	e.told.State = common.TransferStateQueued
-	l.projects[p] = append(l.pruned(p), e)
 	l.running[t.TransferID] = e
 }
 
-// note takes what a session tells about its transfers.
+// note takes what a session tells about its transfers. The end of one is not
+// taken from it: the call that began it ends it.
 func (l *ledger) note(ev transfer.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e := l.running[ev.ID]
 	switch ev.State {
 	case transfer.StateComplete, transfer.StateFailed, transfer.StateCancelled:
-		return // the call that began it also ends it
+		return
 	}
-	if e != nil {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e := l.running[ev.ID]; e != nil {
 		e.told.State = common.TransferState(ev.State)
 		e.told.Bytes, e.told.TotalBytes = ev.Bytes, ev.TotalBytes
 	}
@@ -78,12 +86,19 @@ func (l *ledger) end(id uuid.UUID, bytes int64, err error) {
 	}
 	delete(l.running, id)
 	e.ended = l.now()
+	e.conclude(bytes, err)
+	l.ended[e.project] = append(l.ended[e.project], e)
+	l.prune(e.project)
+}
+
+func (e *entry) conclude(bytes int64, err error) {
 	if err == nil {
 		e.told.State, e.told.Bytes, e.told.TotalBytes = common.TransferStateComplete, bytes, bytes
 		return
 	}
 	f := fault.From(err)
-	e.told.Error, e.told.ErrorCode = &f.Text, &f.Code
+	text := harmless(f.Text)
+	e.told.Error, e.told.ErrorCode = &text, &f.Code
 	e.told.State = common.TransferStateFailed
 	if f.Code == common.ErrorCodeCancelled {
 		e.told.State = common.TransferStateCancelled
@@ -94,15 +109,18 @@ func (l *ledger) end(id uuid.UUID, bytes int64, err error) {
 func (l *ledger) list(p workspace.Project) []common.TransferStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	entries := l.pruned(p)
-	if l.projects[p] = entries; len(entries) == 0 {
-		delete(l.projects, p)
+	l.prune(p)
+	entries := slices.Clone(l.ended[p])
+	for e := range maps.Values(l.running) {
+		if e.project == p {
+			entries = append(entries, e)
+		}
 	}
-	told := make([]common.TransferStatus, 0, len(entries))
-	for _, e := range slices.Backward(entries) {
-		t := e.told
-		t.BytesPerSecond = e.rate(l.now())
-		told = append(told, t)
+	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(b.number, a.number) })
+	told := make([]common.TransferStatus, len(entries))
+	for i, e := range entries {
+		told[i] = e.told
+		told[i].BytesPerSecond = e.rate(l.now())
 	}
 	return told
 }
@@ -116,23 +134,28 @@ func (e *entry) rate(now time.Time) int64 {
 	if elapsed <= 0 {
 		return 0
 	}
-	return int64(float64(e.told.Bytes) / elapsed.Seconds())
+	return int64(min(float64(e.told.Bytes)/elapsed.Seconds(), maxRate))
 }
 
-// pruned returns a project's entries without those that ended too long ago or
-// are too many. The caller stores the result.
-func (l *ledger) pruned(p workspace.Project) []*entry {
-	now, ended := l.now(), 0
-	for _, e := range l.projects[p] {
-		if !e.ended.IsZero() {
-			ended++
-		}
+// harmless prepares a failure's text, which may be a peer's, for its readers.
+func harmless(s string) string {
+	text := []rune(safetext.Escape(s))
+	if len(text) > longestText {
+		text = append(text[:longestText-1], '…')
 	}
-	return slices.DeleteFunc(l.projects[p], func(e *entry) bool {
-		if e.ended.IsZero() || now.Sub(e.ended) < endedKept && ended <= endedKeptMax {
-			return false
-		}
-		ended--
-		return true
-	})
+	return string(text)
+}
+
+// prune forgets a project's transfers that ended too long ago or are too many.
+func (l *ledger) prune(p workspace.Project) {
+	entries, now := l.ended[p], l.now()
+	for len(entries) > 0 && (len(entries) > endedKeptMax || now.Sub(entries[0].ended) >= endedKept) {
+		entries[0] = nil // the array behind outlives this
+		entries = entries[1:]
+	}
+	if len(entries) == 0 {
+		delete(l.ended, p)
+		return
+	}
+	l.ended[p] = entries
 }

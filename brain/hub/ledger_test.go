@@ -2,6 +2,7 @@ package hub
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,8 +43,8 @@ func TestEndedTransfersAreToldForTenMinutes(t *testing.T) {
 		t.Errorf("told %+v", told)
 	}
 	c.at = c.at.Add(endedKept)
-	if told := l.list(acme); len(told) != 0 || len(l.projects) != 0 || len(l.running) != 0 {
-		t.Errorf("told %+v, %d projects and %d running are left", told, len(l.projects), len(l.running))
+	if told := l.list(acme); len(told) != 0 || len(l.ended) != 0 || len(l.running) != 0 {
+		t.Errorf("told %+v, %d projects and %d running are left", told, len(l.ended), len(l.running))
 	}
 }
 
@@ -88,5 +89,23 @@ func TestWhatComesAfterTheEndChangesNothing(t *testing.T) {
 	l.note(transfer.Event{ID: uuid.New(), State: transfer.StateHashing}) // unknown
 	if got := l.list(acme)[0]; got.State != common.TransferStateCancelled || got.Bytes != 0 {
 		t.Errorf("told %+v", got)
+	}
+}
+
+func TestWhatIsToldFitsTheSchema(t *testing.T) {
+	l, c := newTestLedger()
+	fast, failed := uuid.New(), uuid.New()
+	l.begin(acme, common.TransferStatus{TransferID: fast, Direction: "upload"})
+	l.begin(acme, common.TransferStatus{TransferID: failed, Direction: "download"})
+	c.at = c.at.Add(time.Nanosecond)
+	l.end(fast, 1<<53-1, nil)
+	l.end(failed, 0, fault.Texted(common.ErrorCodeNotFound, "\x1b[2J"+strings.Repeat("\u202e", 5000)))
+	for _, told := range l.list(acme) {
+		if err := told.Validate(); err != nil {
+			t.Errorf("%v: %+v", err, told)
+		}
+		if told.Error != nil && strings.ContainsAny(*told.Error, "\x1b\u202e") {
+			t.Errorf("told %q", *told.Error)
+		}
 	}
 }
