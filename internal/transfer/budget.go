@@ -16,11 +16,10 @@ const (
 
 // budget is the memory of a session's received chunks that are not written yet.
 type budget struct {
-	mu     sync.Mutex
-	freed  *sync.Cond
-	limit  int64
-	held   int64
-	closed bool
+	mu    sync.Mutex
+	freed *sync.Cond
+	limit int64
+	held  int64
 	// waited is the time the reading goroutine spent here, waitingSince the
 	// beginning of a wait that is not over.
 	waited       time.Duration
@@ -44,7 +43,7 @@ func newBudget(limit int64) *budget {
 func (b *budget) take(s *share, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	full := func() bool { return !s.dropped && !b.closed && b.held > 0 && b.held+n > b.limit }
+	full := func() bool { return !s.dropped && b.held > 0 && b.held+n > b.limit }
 	if full() {
 		b.waitingSince = time.Now()
 		for full() {
@@ -76,14 +75,6 @@ func (b *budget) drop(s *share) {
 	defer b.mu.Unlock()
 	b.held -= s.held
 	s.held, s.dropped = 0, true
-	b.freed.Broadcast()
-}
-
-// close lets go whoever waits.
-func (b *budget) close() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.closed = true
 	b.freed.Broadcast()
 }
 

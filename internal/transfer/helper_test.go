@@ -34,10 +34,7 @@ func sumOf(b []byte) string {
 // content is n bytes that differ from file to file.
 func content(n int) []byte {
 	b := make([]byte, n)
-	r := rand.New(rand.NewPCG(uint64(n), 7))
-	for i := range b {
-		b[i] = byte(r.Uint32())
-	}
+	_, _ = rand.NewChaCha8([32]byte{byte(n), byte(n >> 8), 2}).Read(b) // cannot fail
 	return b
 }
 
@@ -234,6 +231,7 @@ type peer struct {
 	broken  error
 	dropped int
 	panics  bool
+	onLast  func() // called while the last chunk is being handed over
 }
 
 func (p *peer) SendControl(f frames.Frame) error {
@@ -262,7 +260,11 @@ func (p *peer) SendData(ctx context.Context, _ uuid.UUID, f frames.Frame) error 
 	}
 	c := *f.(*frames.TransferChunk)
 	c.Bytes = bytes.Clone(c.Bytes)
-	return p.SendControl(&c)
+	err := p.SendControl(&c)
+	if c.Last && p.onLast != nil {
+		p.onLast()
+	}
+	return err
 }
 
 func (p *peer) DropData(uuid.UUID) {

@@ -233,9 +233,7 @@ func (s *Session) Close(cause *fault.Error) {
 	if cause == nil {
 		cause = fault.New(common.ErrorCodeConnectionLost)
 	}
-	running := s.shut(cause)
-	s.budget.close()
-	for _, t := range running {
+	for _, t := range s.shut(cause) {
 		t.drive(event{kind: evLost, fault: cause})
 	}
 }

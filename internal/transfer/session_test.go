@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -1210,5 +1211,134 @@ func TestAPeersTextCannotReachTheTerminal(t *testing.T) {
 	}
 	if got := peerFault(nil, nil); got.Code != common.ErrorCodeInternal || got.Text == "" {
 		t.Errorf("nothing at all is %+v", got)
+	}
+}
+
+func TestAnAnswerMayComeBeforeTheLinkReturns(t *testing.T) {
+	in(t, brainOf, func(t *testing.T, s *Session, p *peer, d *disk) {
+		id := uuid.New()
+		p.onLast = func() {
+			if err := s.HandleTransferComplete(&frames.TransferComplete{TransferID: id, Ok: true, BytesWritten: 5}); err != nil {
+				t.Error(err)
+			}
+		}
+		o := begin(sendOf(t.Context(), s, sourceOf(content(5)), id))
+		mustTell(t, s, &frames.TransferInitResponse{TransferID: id, Ok: true})
+		if !o.ended() || o.err != nil {
+			t.Errorf("the outcome is %v", o.err)
+		}
+	})
+}
+
+func TestAFileLargerThanTheMemoryPasses(t *testing.T) {
+	in(t, footConfig, func(t *testing.T, s *Session, p *peer, d *disk) {
+		data, id := content(3*unwrittenLimit), uuid.New()
+		start := time.Now()
+		mustTell(t, s, initFor(id, "f", data))
+		for _, c := range chunksOf(id, data, 1<<20) {
+			if err := s.HandleTransferChunk(c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		d.want(t, "f", data)
+		if took := time.Since(start); took != 0 {
+			t.Errorf("a quick disk was waited for: %v", took)
+		}
+	})
+}
+
+func TestFramesOfAnotherConnectionsTransferReachNothing(t *testing.T) {
+	in(t, footConfig, func(t *testing.T, s *Session, p *peer, d *disk) {
+		elsewhere := NewSession(&peer{}, footConfig(newDisk()))
+		defer finish(t, elsewhere)
+		data, id := content(2*chunk), uuid.New()
+		all := chunksOf(id, data, chunk)
+		mustTell(t, s, initFor(id, "f", data), all[0])
+		for _, f := range []frames.Frame{all[1], failFinish(id, fault.New(common.ErrorCodeCancelled)),
+			&frames.TransferInitResponse{TransferID: id, Ok: true}, &frames.TransferComplete{TransferID: id, Ok: true}} {
+			wantCode(t, tell(elsewhere, f), common.ErrorCodeUnknownTransfer)
+		}
+		mustTell(t, s, chunksOf(id, data, chunk)[1])
+		d.want(t, "f", data)
+	})
+}
+
+// TestARandomPeerAndARandomDisk plays frames in any order to a Foot whose disk
+// fails now and then. Whatever happens: the target is the old file or the new
+// one, and in the end nothing is left. The seed is the name of the failing test.
+func TestARandomPeerAndARandomDisk(t *testing.T) {
+	for seed := range uint64(400) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			in(t, footConfig, func(t *testing.T, s *Session, p *peer, d *disk) { playRandomly(t, r, s, p, d) })
+		})
+	}
+}
+
+func playRandomly(t *testing.T, r *rand.Rand, s *Session, p *peer, d *disk) {
+	const size = 1000
+	data, old := content(4*size+1), []byte("old")
+	d.files["f"] = old
+	switch r.IntN(8) {
+	case 0:
+		d.failWrite, d.failAt = errBoom, r.IntN(4)
+	case 1:
+		d.failPublish = errBoom
+	case 2:
+		d.panics = []string{"open", "write", "publish", "discard"}[r.IntN(4)]
+	}
+	ids := []uuid.UUID{uuid.New(), uuid.New()}
+	next := map[uuid.UUID]int{}
+	for range 60 {
+		id := ids[r.IntN(len(ids))]
+		all := chunksOf(id, data, size)
+		switch r.IntN(24) {
+		case 0, 1:
+			f := initFor(id, "f", data)
+			if r.IntN(8) == 0 {
+				f.TotalSize += int64(r.IntN(3)) - 1
+			}
+			_ = tell(s, f)
+		case 2:
+			_ = tell(s, all[r.IntN(len(all))]) // drop, repeat, reorder
+		case 3:
+			_ = tell(s, []frames.Frame{&frames.TransferFinish{TransferID: id, Ok: true}, failFinish(id, fault.New(common.ErrorCodeCancelled)),
+				&frames.TransferInitResponse{TransferID: id, Ok: true}, &frames.TransferComplete{TransferID: id, Ok: true}}[r.IntN(4)])
+		case 4:
+			s.HandleInvalid(&frames.DecodeError{Code: common.ErrorCodeInvalidFrame, TransferID: &id, Type: []frames.FrameType{
+				frames.FrameTypeTransferInit, frames.FrameTypeTransferChunk, frames.FrameTypeTransferFinish}[r.IntN(3)]})
+		case 5:
+			time.Sleep(time.Duration(r.IntN(40)) * time.Second)
+		case 6:
+			s.Cancel(id, fault.New(common.ErrorCodeCancelled))
+		default:
+			if n := next[id]; n < len(all) {
+				_ = tell(s, all[n])
+				next[id]++
+			}
+		}
+		d.mu.Lock()
+		got := sumOf(d.files["f"])
+		d.mu.Unlock()
+		if got != sumOf(old) && got != sumOf(data) {
+			t.Fatal("the target is neither the old nor the new file")
+		}
+	}
+	for _, id := range ids {
+		ok := 0
+		for _, f := range p.frames() {
+			if c, is := f.(*frames.TransferComplete); is && c.TransferID == id && c.Ok {
+				ok++
+			}
+		}
+		if ok > 1 {
+			t.Errorf("success was said %d times", ok)
+		}
+	}
+	time.Sleep(2 * cleanup)
+	synctest.Wait()
+	if n := s.Len(); n != 0 {
+		t.Errorf("%d transfers stay in the map", n)
 	}
 }
