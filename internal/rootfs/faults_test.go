@@ -194,6 +194,19 @@ func TestNoReplaceFallsBackToLinksAndThenSaysSo(t *testing.T) {
 	}
 }
 
+func TestKeepingBothGivesUpAfterTheHighestNumber(t *testing.T) {
+	dir := FastDir(t)
+	disk := faultfs.New(faultfs.Fail(OpRenameNoReplace, syscall.EEXIST))
+	_, err := WriteFile(t, OpenRoot(t, dir, Options{Faults: disk}), "f", "x", StageOptions{OnExisting: KeepBoth})
+	WantCode(t, err, common.ErrorCodeAlreadyExists)
+	if n := disk.Count(OpRenameNoReplace); n != 10_000 {
+		t.Errorf("%d names were tried", n)
+	}
+	if got := Listing(t, dir); len(got) != 0 {
+		t.Errorf("left: %q", got)
+	}
+}
+
 func TestFaultsCanBeInjectedWhereTheRootIsOutOfReach(t *testing.T) {
 	bad, good := FastDir(t), FastDir(t)
 	restore := InjectFaults(func(dir string) Faults {

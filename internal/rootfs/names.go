@@ -85,7 +85,7 @@ func ignorable(r rune) bool {
 // FoldKey returns a key that is equal for names that a folding file system takes
 // for the same.
 func FoldKey(name string) string {
-	return cases.Fold().String(norm.NFC.String(name))
+	return norm.NFC.String(cases.Fold().String(norm.NFC.String(name)))
 }
 
 // nameRules are what a system asks of names beyond what all of them do.

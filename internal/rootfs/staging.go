@@ -12,6 +12,7 @@ import (
 
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/fault"
+	"github.com/vancetope/transfer/internal/safetext"
 )
 
 // OnExisting says what happens when the target exists. The zero value replaces.
@@ -60,6 +61,11 @@ type Staging struct {
 func (r *Root) Stage(p Path, id uuid.UUID, o StageOptions) (*Staging, error) {
 	if err := r.checkWritable(p); err != nil {
 		return nil, err
+	}
+	switch o.OnExisting {
+	case "", Replace, Refuse, KeepBoth:
+	default:
+		return nil, fault.Newf(common.ErrorCodeInvalidRequest, "onExisting %s is unknown", safetext.Quote(string(o.OnExisting)))
 	}
 	// Another transfer that fails may remove a folder that it made while we
 	// stand in it. Then the way is walked again.

@@ -427,6 +427,15 @@ func TestKeepingBothTakesThePlainNameWhenItIsFree(t *testing.T) {
 	}
 }
 
+func TestAnUnknownPolicyIsRefused(t *testing.T) {
+	dir := fastDir(t)
+	_, err := openRoot(t, dir, Options{}).Stage(mustPath(t, "new/f"), uuid.New(), StageOptions{OnExisting: "overwrite"})
+	wantText(t, err, common.ErrorCodeInvalidRequest, `invalid request: onExisting "overwrite" is unknown`)
+	if got := listing(t, dir); len(got) != 0 {
+		t.Errorf("left: %q", got)
+	}
+}
+
 // A copy of ".vance" would have a name that is ours and hidden.
 func TestACopyNeverGetsANameOfOurs(t *testing.T) {
 	dir := fastDir(t)

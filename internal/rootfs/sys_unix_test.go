@@ -700,6 +700,23 @@ func openFds(t *testing.T) int {
 	return len(entries)
 }
 
+func TestAFolderThatCannotBeReadDoesNotEndTheSweep(t *testing.T) {
+	dir := fastDir(t)
+	put(t, dir, "a/f", "x")
+	put(t, dir, "z/.vance-part-"+uuid.NewString(), "x")
+	if err := os.Chmod(filepath.Join(dir, "a"), 0); err != nil {
+		t.Fatal(err)
+	}
+	r := openRoot(t, dir, Options{})
+	asOrdinaryUser(t, dir, func() {
+		n, err := r.SweepStaging(nil)
+		wantCode(t, err, common.ErrorCodePermissionDenied)
+		if n != 1 {
+			t.Errorf("swept %d", n)
+		}
+	})
+}
+
 func TestOrphansAreSweptAndLivingStagingFilesStay(t *testing.T) {
 	dir, outside := fastDir(t), fastDir(t)
 	r := openRoot(t, dir, Options{})

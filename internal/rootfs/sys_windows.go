@@ -77,13 +77,25 @@ func (h handle) openRead(name string) (*os.File, error) {
 	return f, nil
 }
 
+// create also locks the file, so that a sweep of another process sees that
+// somebody still writes it; a file system without locks has to do without.
 func (h handle) create(name string) (*os.File, error) {
-	return h.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := h.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		_ = lock(f)
+	}
+	return f, err
 }
 
-// abandoned tries whether the file can be locked: whoever still writes it was
-// not given a lock here, but its removal fails while it is open elsewhere.
-func abandoned(*os.File) bool { return true }
+// abandoned reports whether no process has the file locked.
+func abandoned(f *os.File) bool { return lock(f) == nil }
+
+// lock takes a byte far behind every file's end: the lock is a sign to others
+// and hinders no reading or writing.
+func lock(f *os.File) error {
+	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+	return windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{OffsetHigh: 1<<31 - 1})
+}
 
 func (h handle) stat() (meta, error) {
 	info, err := h.root.Stat(".")
