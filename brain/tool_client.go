@@ -40,7 +40,8 @@ type toolClient struct {
 }
 
 // call calls a tool and returns its structured result. An error is a
-// *refusedError, an *unreachableError or a *jsonrpc.Error.
+// *refusedError, an *unreachableError, a *jsonrpc.Error, or says that the answer
+// is no tool's result.
 func (c *toolClient) call(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error) {
 	road := &road{token: c.token}
 	client := mcp.NewClient(
@@ -83,16 +84,20 @@ func (c *toolClient) progress(_ context.Context, r *mcp.ProgressNotificationClie
 	c.log.Info("progress", attrs...)
 }
 
-// structured returns the result's structured content as JSON.
+// structured returns the result's structured content as JSON: an object that
+// says whether the tool succeeded.
 func structured(answer *mcp.CallToolResult) (json.RawMessage, error) {
-	if answer.StructuredContent == nil {
-		return nil, errors.New("the tool answered without a structured result")
-	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(answer.StructuredContent); err != nil {
 		return nil, err
+	}
+	var status struct {
+		OK *bool `json:"ok"`
+	}
+	if json.Unmarshal(b.Bytes(), &status) != nil || status.OK == nil {
+		return nil, errors.New("the tool's answer does not say whether it succeeded")
 	}
 	return b.Bytes(), nil
 }
