@@ -149,9 +149,11 @@ func (c *Conn) first(ctx context.Context, want frames.FrameType) (frames.Frame, 
 		}
 		var e *frames.DecodeError
 		var err error
-		if f, err = c.decode(message); errors.As(err, &e) {
+		switch f, err = c.decode(message); {
+		case err == nil:
+		case errors.As(err, &e):
 			refusal = broken(want, "%s", decodeFault(e).Text)
-		} else if err != nil {
+		default:
 			refusal = fault.Wrap(common.ErrorCodeHandshakeFailed, err)
 		}
 	}
@@ -171,14 +173,11 @@ func (c *Conn) first(ctx context.Context, want frames.FrameType) (frames.Frame, 
 // checkVersion looks for another protocol version before anything else is asked of
 // a message: a later version's hello may look different in every other respect.
 func checkVersion(message []byte, want frames.FrameType) *fault.Error {
-	var head struct {
-		Type            string          `json:"type"`
-		ProtocolVersion json.RawMessage `json:"protocolVersion"`
-	}
-	if err := json.Unmarshal(message, &head); err != nil || head.Type != string(want) {
+	var head map[string]json.RawMessage // a struct would take names in any case
+	if err := json.Unmarshal(message, &head); err != nil || string(head["type"]) != strconv.Quote(string(want)) {
 		return nil // the decoder says what is wrong with it
 	}
-	given := string(head.ProtocolVersion)
+	given := string(head["protocolVersion"])
 	if given == "" {
 		given = "none"
 	}

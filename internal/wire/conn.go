@@ -93,8 +93,13 @@ func newConn(ws *websocket.Conn, m *meter, cfg Config, r role) *Conn {
 func (c *Conn) SetFeatures(f frames.FeatureSet) { c.decoder.Features = f }
 
 // SendControl queues a frame in the control lane. It never waits for the network;
-// a full queue closes the connection.
+// a full queue closes the connection. A frame that the peer would have to refuse is
+// not sent.
 func (c *Conn) SendControl(f frames.Frame) error {
+	if err := f.Validate(); err != nil {
+		c.cfg.Log.Error("a frame of our own is invalid", "frame", f.FrameType(), "error", err)
+		return fault.Wrap(common.ErrorCodeInternal, err)
+	}
 	message, err := encode(f)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/gorilla/websocket"
 
 	"github.com/vancetope/transfer/gen/common"
@@ -280,6 +281,39 @@ func TestHandlersPanicIsAnErrorOfItsFrameAlone(t *testing.T) {
 			if strings.Contains(f.(*frames.ErrorFrame).Message, "oops") {
 				t.Fatal("the peer was told")
 			}
+		}
+	})
+}
+
+// Message buffers are reused; what was decoded from one must not change with it.
+func TestFrameOutlivesTheBufferOfItsMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		brain, ws := rawFoot(t, brainOptions{})
+		h := newCollector()
+		serve(brain, h)
+		source, dir, hash := "source.txt", "dir", "sha256:"+strings.Repeat("0a", 32)
+		mode := "0644"
+		init := &frames.TransferInit{
+			Type: frames.FrameTypeTransferInit, TransferID: newID(), Source: &source, Target: "a/target.txt", DirName: &dir,
+			TotalSize: 3, Hash: &hash, Attrs: &common.FileAttrs{Mode: &mode},
+		}
+		data := &frames.TransferChunk{Type: frames.FrameTypeTransferChunk, TransferID: newID(), Bytes: []byte("abc")}
+		for _, f := range []frames.Frame{init, data} {
+			if err := ws.WriteMessage(websocket.TextMessage, encoded(t, f)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := []frames.Frame{h.next(t), h.next(t)}
+		for range 20 {
+			noise := append([]byte(`{"type":"`), bytes.Repeat([]byte{'z'}, 4000)...)
+			if err := ws.WriteMessage(websocket.TextMessage, append(noise, `"}`...)); err != nil {
+				t.Fatal(err)
+			}
+			await(t, "the noise", h.invalid)
+			readFrame(t, ws)
+		}
+		if diff := cmp.Diff([]frames.Frame{init, data}, got); diff != "" {
+			t.Fatal(diff)
 		}
 	})
 }
