@@ -4,17 +4,12 @@
 package refuse
 
 import (
-	"encoding/json"
 	"net/http"
+	"strings"
 
-	"github.com/vancetope/transfer/gen/common"
+	"github.com/vancetope/transfer/gen/api"
 	"github.com/vancetope/transfer/internal/fault"
 )
-
-type body struct {
-	Error     string           `json:"error"`
-	ErrorCode common.ErrorCode `json:"errorCode"`
-}
 
 // With answers with err, which is internal unless it is a fault.
 func With(w http.ResponseWriter, err error) {
@@ -24,8 +19,9 @@ func With(w http.ResponseWriter, err error) {
 
 // Status is With for a status that is not the code's usual one.
 func Status(w http.ResponseWriter, status int, f *fault.Error) {
-	text, err := json.Marshal(body{Error: f.Text, ErrorCode: f.Code})
-	if err != nil { // strings always marshal
+	body := api.ErrorBody{Error: strings.ToValidUTF8(f.Text, "\uFFFD"), ErrorCode: f.Code}
+	text, err := body.AppendJSON(nil)
+	if err != nil { // valid text always encodes
 		status, text = http.StatusInternalServerError, nil
 	}
 	h := w.Header()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vancetope/transfer/gen/api"
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/fault"
 )
@@ -25,9 +26,9 @@ func serve(t *testing.T, h http.Handler) (*http.Response, string) {
 	return answer, string(text)
 }
 
-func check(t *testing.T, answer *http.Response, text string, status int, want body) {
+func check(t *testing.T, answer *http.Response, text string, status int, want api.ErrorBody) {
 	t.Helper()
-	var got body
+	var got api.ErrorBody
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatalf("%q: %v", text, err)
 	}
@@ -45,10 +46,10 @@ func TestTheStatusIsThatOfTheCode(t *testing.T) {
 		status int
 		want   body
 	}{
-		{fault.New(common.ErrorCodeUnauthorized), 401, body{"missing, unknown, revoked or expired token", common.ErrorCodeUnauthorized}},
-		{fault.Newf(common.ErrorCodeAccessDenied, "why"), 403, body{"access denied: why", common.ErrorCodeAccessDenied}},
-		{fault.New(common.ErrorCodeDraining), 503, body{"draining", common.ErrorCodeDraining}},
-		{errors.New("secret"), 500, body{"internal error", common.ErrorCodeInternal}},
+		{fault.New(common.ErrorCodeUnauthorized), 401, api.ErrorBody{Error: "missing, unknown, revoked or expired token", ErrorCode: common.ErrorCodeUnauthorized}},
+		{fault.Newf(common.ErrorCodeAccessDenied, "why"), 403, api.ErrorBody{Error: "access denied: why", ErrorCode: common.ErrorCodeAccessDenied}},
+		{fault.New(common.ErrorCodeDraining), 503, api.ErrorBody{Error: "draining", ErrorCode: common.ErrorCodeDraining}},
+		{errors.New("secret"), 500, api.ErrorBody{Error: "internal error", ErrorCode: common.ErrorCodeInternal}},
 	} {
 		answer, text := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { With(w, c.err) }))
 		check(t, answer, text, c.status, c.want)
@@ -65,7 +66,7 @@ func TestPlainErrorsGetTheCommonBody(t *testing.T) {
 			w.Header().Set("Allow", "POST")
 			http.Error(w, "what is wrong", status)
 		})))
-		check(t, answer, text, status, body{"what is wrong", code})
+		check(t, answer, text, status, api.ErrorBody{Error: "what is wrong", ErrorCode: code})
 		if answer.Header.Get("Allow") != "POST" {
 			t.Error("a header was lost")
 		}
