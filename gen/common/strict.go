@@ -30,9 +30,12 @@ func NewDecodeError(f *wirejson.Fault, fallback ErrorCode) *DecodeError {
 	return e
 }
 
-// DecodeStrict is for the other generated packages: it reads a whole message into
+// StrictReader is a generated object that reads itself.
+type StrictReader = wirejson.Strict
+
+// DecodeStrict reads a whole message into
 // v. What is not I-JSON is refused as such, whatever else is wrong with it.
-func DecodeStrict(message []byte, v wirejson.Strict, closed bool, fallback ErrorCode) error {
+func DecodeStrict(message []byte, v StrictReader, closed bool, fallback ErrorCode) error {
 	if len(message) == 0 {
 		message = []byte("{}")
 	}
@@ -46,7 +49,7 @@ func DecodeStrict(message []byte, v wirejson.Strict, closed bool, fallback Error
 	return NewDecodeError(f, fallback)
 }
 
-func readWhole(message []byte, v wirejson.Strict, closed bool) *wirejson.Fault {
+func readWhole(message []byte, v StrictReader, closed bool) *wirejson.Fault {
 	r := wirejson.Acquire(message)
 	defer r.Release()
 	if f := v.ReadStrict(r, closed); f != nil {
