@@ -44,7 +44,7 @@ func TestTheStatusIsThatOfTheCode(t *testing.T) {
 	for _, c := range []struct {
 		err    error
 		status int
-		want   body
+		want   api.ErrorBody
 	}{
 		{fault.New(common.ErrorCodeUnauthorized), 401, api.ErrorBody{Error: "missing, unknown, revoked or expired token", ErrorCode: common.ErrorCodeUnauthorized}},
 		{fault.Newf(common.ErrorCodeAccessDenied, "why"), 403, api.ErrorBody{Error: "access denied: why", ErrorCode: common.ErrorCodeAccessDenied}},
