@@ -452,9 +452,6 @@ func TestAnEndThatTryingAgainCannotMendEndsTheFoot(t *testing.T) {
 		{name: "token revoked", script: func(p *fakebrain.Foot) { p.Close(wire.ClosePolicy, wire.ReasonTokenRevoked) }, refused: "token create"},
 		{name: "token expired", script: func(p *fakebrain.Foot) { p.Close(wire.ClosePolicy, wire.ReasonTokenExpired) }, refused: "token create"},
 		{name: "replaced", script: func(p *fakebrain.Foot) { p.Close(wire.ClosePolicy, wire.ReasonReplaced) }, is: ErrReplaced},
-		{name: "a project that is no name", prepare: func(b *fakebrain.Brain) {
-			b.Welcome(func(w *frames.Welcome) { w.ProjectID = ".." })
-		}, is: ErrConfiguration},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			b := fakebrain.New(t)
@@ -478,6 +475,19 @@ func TestAnEndThatTryingAgainCannotMendEndsTheFoot(t *testing.T) {
 			}
 			f.await(t, "refused "+refused.Remedy)
 		})
+	}
+}
+
+func TestAProjectFolderThatCannotBeUsedIsToBePutRightHere(t *testing.T) {
+	b := fakebrain.New(t)
+	f := start(t, b, func(c *Config) {
+		// A link that leads to itself.
+		if err := os.Symlink("acme", filepath.Join(c.Settings.Foot.WorkspaceRoot, "acme")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err := f.end(t); !errors.Is(err, ErrConfiguration) {
+		t.Errorf("ended with %v, want a configuration error", err)
 	}
 }
 
