@@ -1,5 +1,4 @@
-// The package's one entry: everything that was generated, under one name. The
-// generated files beside this one are never edited; see schema/ for their source.
+// The package as its users see it. Everything it exports is generated.
 export * from "./common.js";
 export * from "./frames.js";
 export * from "./guards.js";
