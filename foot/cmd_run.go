@@ -3,12 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/mattn/go-isatty"
@@ -16,6 +13,7 @@ import (
 	"github.com/vancetope/transfer/foot/agent"
 	"github.com/vancetope/transfer/foot/sandbox"
 	"github.com/vancetope/transfer/foot/ui"
+	"github.com/vancetope/transfer/internal/cli"
 	"github.com/vancetope/transfer/internal/settings"
 )
 
@@ -33,14 +31,12 @@ type runCmd struct {
 
 // Run is called by kong.
 func (c *runCmd) Run(g *grammar, s streams) error {
-	// A reader of the output that goes away must not kill running transfers.
-	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends it the hard way
 
-	display, logTo := c.screen(s)
+	display, log := c.screen(g, s)
 	screen := ui.Async(display)
-	log := newLog(logTo, g.LogFormat, g.LogLevel)
 	a, closeAll, err := c.agent(screen, log)
 	if err != nil {
 		return err
@@ -57,33 +53,34 @@ func (c *runCmd) Run(g *grammar, s streams) error {
 
 // screen chooses how events are shown, and where the log goes: through the
 // bars when both are the terminal, since two writers would tear them.
-func (c *runCmd) screen(s streams) (ui.UI, io.Writer) {
+func (c *runCmd) screen(g *grammar, s streams) (ui.UI, *slog.Logger) {
+	log := g.New(s.err)
 	switch {
 	case c.JSON:
-		return ui.NewJSON(s.out), s.err
+		return ui.NewJSON(s.out, log), log
 	case !isatty.IsTerminal(s.out.Fd()):
-		return ui.NewLines(s.out), s.err
+		return ui.NewLines(s.out), log
 	}
 	bars := ui.NewBars(s.out)
 	if isatty.IsTerminal(s.err.Fd()) {
-		return bars, bars
+		log = g.New(bars)
 	}
-	return bars, s.err
+	return bars, log
 }
 
 // agent checks all that can be checked before the first connection; what is
 // wrong is a usage error.
 func (c *runCmd) agent(screen ui.UI, log *slog.Logger) (*agent.Agent, func() error, error) {
 	if err := agent.CheckBrain(c.Brain, c.Tenant); err != nil {
-		return nil, nil, usagef("%w", err)
+		return nil, nil, cli.Usagef("%w", err)
 	}
-	token, err := readToken(c.TokenFile)
+	token, err := cli.ReadToken(c.TokenFile)
 	if err != nil {
-		return nil, nil, usagef("%w", err)
+		return nil, nil, cli.Usagef("%w", err)
 	}
 	values, err := c.settings()
 	if err != nil {
-		return nil, nil, usagef("%w", err)
+		return nil, nil, cli.Usagef("%w", err)
 	}
 	state, err := agent.OpenState(c.State)
 	if err != nil {
@@ -91,7 +88,7 @@ func (c *runCmd) agent(screen ui.UI, log *slog.Logger) (*agent.Agent, func() err
 	}
 	box, err := sandbox.Open(values.Foot.WorkspaceRoot, sandbox.Options{Mask: values.Transfer.FootModeMask, Log: log})
 	if err != nil {
-		return nil, nil, usagef("the folder for files (--root) cannot be used: %w", errors.Join(err, state.Close()))
+		return nil, nil, cli.Usagef("the folder for files (--root) cannot be used: %w", errors.Join(err, state.Close()))
 	}
 	a := agent.New(agent.Config{
 		Brain:    c.Brain,
@@ -120,34 +117,6 @@ func (c *runCmd) settings() (*settings.Settings, error) {
 	})
 }
 
-// maxToken is more than any token is long; a larger file is another file.
-const maxToken = 16 << 10
-
-// readToken reads the file that holds nothing but the token.
-func readToken(name string) (string, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return "", fmt.Errorf("the token file cannot be read: %w", err)
-	}
-	defer f.Close() // only read from: closing cannot lose anything
-	text, err := io.ReadAll(io.LimitReader(f, maxToken+1))
-	if err != nil {
-		return "", fmt.Errorf("the token file cannot be read: %w", err)
-	}
-	token := strings.TrimSpace(string(text))
-	if token == "" {
-		return "", fmt.Errorf("the token file %q is empty: put the output of brain token create into it", name)
-	}
-	if len(text) > maxToken || strings.ContainsFunc(token, notInToken) {
-		return "", fmt.Errorf("the token file %q holds more than a token: it must be the output of brain token create alone", name)
-	}
-	return token, nil
-}
-
-// notInToken reports whether a rune cannot stand in a token, and so not in the
-// header that carries it.
-func notInToken(r rune) bool { return r <= ' ' || r > '~' }
-
 // exitOf gives an agent's end its exit code.
 func exitOf(err error) error {
 	var refused *agent.RefusedError
@@ -155,20 +124,20 @@ func exitOf(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &refused):
-		return &exitError{exitRefused, err}
+		return &cli.Exit{Code: cli.Refused, Err: err}
 	case errors.Is(err, agent.ErrUnreachable):
-		return &exitError{exitUnreachable, err}
+		return &cli.Exit{Code: cli.Unreachable, Err: err}
 	case errors.Is(err, agent.ErrReplaced), errors.Is(err, agent.ErrInUse):
-		return &exitError{exitInUse, err}
+		return &cli.Exit{Code: cli.InUse, Err: err}
 	case errors.Is(err, agent.ErrConfiguration):
-		return &exitError{exitUsage, err}
+		return &cli.Exit{Code: cli.Usage, Err: err}
 	}
 	return err
 }
 
 func inUseOrUsage(err error) error {
 	if errors.Is(err, agent.ErrInUse) {
-		return &exitError{exitInUse, err}
+		return &cli.Exit{Code: cli.InUse, Err: err}
 	}
-	return usagef("the state folder (--state) cannot be used: %w", err)
+	return cli.Usagef("the state folder (--state) cannot be used: %w", err)
 }

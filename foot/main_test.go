@@ -18,6 +18,7 @@ import (
 	"github.com/vancetope/transfer/foot/internal/fakebrain"
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/gen/frames"
+	"github.com/vancetope/transfer/internal/cli"
 )
 
 // TestMain lets the test binary stand in for the program, with the race
@@ -145,7 +146,7 @@ func TestEveryMistakeBeforeTheConnectionIsExitTwoOnTheStandardError(t *testing.T
 			if row.env != "" {
 				p.Env = append(p.Env, row.env)
 			}
-			if code := p.run(t); code != exitUsage {
+			if code := p.run(t); code != cli.Usage {
 				t.Errorf("exit code %d, want 2", code)
 			}
 			if p.stdout.Len() > 0 {
@@ -164,7 +165,7 @@ func TestEveryMistakeBeforeTheConnectionIsExitTwoOnTheStandardError(t *testing.T
 func TestHelpIsAResult(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"run", "--help"}} {
 		p := command(t, args...)
-		if code := p.run(t); code != exitOK || p.stderr.Len() > 0 || !strings.Contains(p.stdout.String(), "Usage: foot") {
+		if code := p.run(t); code != cli.OK || p.stderr.Len() > 0 || !strings.Contains(p.stdout.String(), "Usage: foot") {
 			t.Errorf("%v: exit code %d, stdout %q, stderr %q", args, code, &p.stdout, &p.stderr)
 		}
 	}
@@ -184,12 +185,12 @@ func TestTheExitCodeTellsHowItEnded(t *testing.T) {
 		once    bool
 		want    int
 	}{
-		{"refused with 401", func(b *fakebrain.Brain) { b.Refuse(http.StatusUnauthorized, common.ErrorCodeUnauthorized, "") }, nil, false, exitRefused},
-		{"refused with 403", func(b *fakebrain.Brain) { b.Refuse(http.StatusForbidden, common.ErrorCodeAccessDenied, "") }, nil, false, exitRefused},
-		{"revoked", nil, func(p *fakebrain.Foot) { p.Close(1008, "token revoked") }, false, exitRefused},
-		{"replaced", nil, func(p *fakebrain.Foot) { p.Close(1008, "replaced") }, false, exitInUse},
-		{"once, unavailable", func(b *fakebrain.Brain) { b.Refuse(http.StatusServiceUnavailable, common.ErrorCodeDraining, "") }, nil, true, exitUnreachable},
-		{"once, lost", nil, (*fakebrain.Foot).Cut, true, exitUnreachable},
+		{"refused with 401", func(b *fakebrain.Brain) { b.Refuse(http.StatusUnauthorized, common.ErrorCodeUnauthorized, "") }, nil, false, cli.Refused},
+		{"refused with 403", func(b *fakebrain.Brain) { b.Refuse(http.StatusForbidden, common.ErrorCodeAccessDenied, "") }, nil, false, cli.Refused},
+		{"revoked", nil, func(p *fakebrain.Foot) { p.Close(1008, "token revoked") }, false, cli.Refused},
+		{"replaced", nil, func(p *fakebrain.Foot) { p.Close(1008, "replaced") }, false, cli.InUse},
+		{"once, unavailable", func(b *fakebrain.Brain) { b.Refuse(http.StatusServiceUnavailable, common.ErrorCodeDraining, "") }, nil, true, cli.Unreachable},
+		{"once, lost", nil, (*fakebrain.Foot).Cut, true, cli.Unreachable},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			b := fakebrain.New(t)
@@ -227,11 +228,11 @@ func TestASecondFootOnOneStateFolderIsExitFiveAndDisturbsNobody(t *testing.T) {
 	first.begin(t)
 	first.next(t)
 	second := command(t, runArgs(t, b, "--state", state)...)
-	if code := second.run(t); code != exitInUse || !strings.Contains(second.stderr.String(), state) {
+	if code := second.run(t); code != cli.InUse || !strings.Contains(second.stderr.String(), state) {
 		t.Errorf("exit code %d, want 5; stderr:\n%s", code, &second.stderr)
 	}
 	interrupt(t, first, syscall.SIGTERM)
-	if code := first.code(t); code != exitOK {
+	if code := first.code(t); code != cli.OK {
 		t.Errorf("the first: exit code %d", code)
 	}
 }
@@ -295,7 +296,7 @@ func TestEventsOfAWholeLifeAsJSON(t *testing.T) {
 	if disconnected.Event != "disconnected" || disconnected.Reason == "" {
 		t.Errorf("%+v", disconnected)
 	}
-	if code := p.code(t); code != exitOK {
+	if code := p.code(t); code != cli.OK {
 		t.Errorf("exit code %d on SIGTERM, want 0; stderr:\n%s", code, &p.stderr)
 	}
 	if p.stderr.Len() > 0 {
@@ -327,7 +328,7 @@ func TestLinesForPeopleWhereThereIsNoTerminal(t *testing.T) {
 		}
 	}
 	interrupt(t, p, os.Interrupt)
-	if code := p.code(t); code != exitOK {
+	if code := p.code(t); code != cli.OK {
 		t.Errorf("exit code %d on SIGINT, want 0", code)
 	}
 }
@@ -343,7 +344,7 @@ func TestASignalWhileATransferHangsEndsWithinFiveSeconds(t *testing.T) {
 	interrupt(t, p, syscall.SIGTERM)
 	for p.lines.Scan() { // so that the program is never held up by its output
 	}
-	if code := p.code(t); code != exitOK {
+	if code := p.code(t); code != cli.OK {
 		t.Errorf("exit code %d, want 0; stderr:\n%s", code, &p.stderr)
 	}
 	if took := time.Since(began); took > 5*time.Second {
@@ -388,28 +389,10 @@ func TestAReaderThatGoesAwayDoesNotEndTheFoot(t *testing.T) {
 		peer.Send(&frames.TransferFinish{TransferID: id, Ok: true})
 	}
 	interrupt(t, p, syscall.SIGTERM)
-	if code := p.code(t); code != exitOK {
+	if code := p.code(t); code != cli.OK {
 		t.Errorf("exit code %d, want 0; stderr:\n%s", code, &p.stderr)
 	}
 	if !strings.Contains(p.stderr.String(), "output") {
 		t.Errorf("the loss is not told:\n%s", &p.stderr)
-	}
-}
-
-func TestAPanicIsExitSeventy(t *testing.T) {
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	code := guard(streams{write, write}, func() error { panic("boom") })
-	if err := write.Close(); err != nil {
-		t.Fatal(err)
-	}
-	var told bytes.Buffer
-	if _, err := told.ReadFrom(read); err != nil {
-		t.Fatal(err)
-	}
-	if code != exitInternal || !strings.Contains(told.String(), "boom") {
-		t.Errorf("exit code %d, told %q", code, &told)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vancetope/transfer/foot/internal/fakebrain"
 	"github.com/vancetope/transfer/gen/frames"
+	"github.com/vancetope/transfer/internal/cli"
 )
 
 // terminal is the far end of a pseudo-terminal: what a person would see.
@@ -121,7 +122,7 @@ func TestATerminalShowsABarForASlowTransferAndTheLogAboveIt(t *testing.T) {
 	if err := p.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if code := p.code(t); code != exitOK {
+	if code := p.code(t); code != cli.OK {
 		t.Errorf("exit code %d, want 0: %q", code, term.text())
 	}
 	<-term.done

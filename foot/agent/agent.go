@@ -69,11 +69,9 @@ func (a *Agent) Run(ctx context.Context) error {
 			return nil
 		}
 		if err := a.verdict(cause); err != nil {
-			a.Log.Error("stopping", "error", err)
 			return err
 		}
 		wait := a.backoff.Next(cause)
-		a.Log.Warn("not connected", "reason", cause, "retry", wait)
 		a.UI.Reconnecting(wait, cause.Error())
 		if !sleep(ctx, wait) {
 			return nil

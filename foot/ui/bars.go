@@ -64,7 +64,8 @@ func (b *bars) Reconnecting(after time.Duration, reason string) {
 	b.say(reconnectingLine(after, reason))
 }
 
-func (b *bars) Refused(reason, remedy string) { b.say(refusedLines(reason, remedy)...) }
+// Refused leaves it to the program's last line, which goes to the same terminal.
+func (b *bars) Refused(string, string) {}
 
 func (b *bars) Stopping(running int) { b.say(stoppingLine(running)) }
 

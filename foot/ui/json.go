@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"sync"
 	"time"
 	"unicode"
@@ -14,9 +15,10 @@ import (
 )
 
 // jsonEvents writes one JSON object a line, for programs. Only the events that
-// the interface promises are written: what happens between two connections is
-// the log's.
+// the interface promises are written: what happens between two connections goes
+// to the log.
 type jsonEvents struct {
+	log   *slog.Logger
 	mu    sync.Mutex
 	out   io.Writer
 	err   error
@@ -25,12 +27,12 @@ type jsonEvents struct {
 }
 
 // NewJSON returns the UI of --json.
-func NewJSON(out io.Writer) UI {
-	return newJSON(out, time.Now)
+func NewJSON(out io.Writer, log *slog.Logger) UI {
+	return newJSON(out, log, time.Now)
 }
 
-func newJSON(out io.Writer, clock func() time.Time) *jsonEvents {
-	return &jsonEvents{out: out, clock: clock, pace: newPace(progressInterval)}
+func newJSON(out io.Writer, log *slog.Logger, clock func() time.Time) *jsonEvents {
+	return &jsonEvents{out: out, log: log, clock: clock, pace: newPace(progressInterval)}
 }
 
 // progressInterval is the least time between two events of one transfer that
@@ -63,7 +65,7 @@ type transferEvent struct {
 	ErrorCode  common.ErrorCode `json:"errorCode,omitempty"`
 }
 
-func (j *jsonEvents) Connecting(string) {}
+func (j *jsonEvents) Connecting(url string) { j.log.Info("connecting", "brain", url) }
 
 func (j *jsonEvents) Connected(c Connected) {
 	features := c.Features
@@ -77,11 +79,14 @@ func (j *jsonEvents) Disconnected(reason string) {
 	j.write(disconnectedEvent{"disconnected", reason})
 }
 
-func (j *jsonEvents) Reconnecting(time.Duration, string) {}
+func (j *jsonEvents) Reconnecting(after time.Duration, reason string) {
+	j.log.Warn("not connected", "reason", reason, "retry", after)
+}
 
+// Refused leaves it to the program's last line.
 func (j *jsonEvents) Refused(string, string) {}
 
-func (j *jsonEvents) Stopping(int) {}
+func (j *jsonEvents) Stopping(running int) { j.log.Info("stopping", "running", running) }
 
 func (j *jsonEvents) Transfer(t Transfer) {
 	if !j.pace.due(t, j.clock()) {

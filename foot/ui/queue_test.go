@@ -12,8 +12,8 @@ import (
 
 func TestAQueueKeepsTheOrderAndWritesTheRestAtClose(t *testing.T) {
 	var direct, queued bytes.Buffer
-	story(NewJSON(&direct), newClock())
-	u := Async(NewJSON(&queued))
+	story(NewJSON(&direct, silent), newClock())
+	u := Async(NewJSON(&queued, silent))
 	story(u, newClock())
 	if err := u.Close(); err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestAQueueKeepsTheOrderAndWritesTheRestAtClose(t *testing.T) {
 func TestAStalledOutputBlocksNobodyAndTheLossIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
-		u := Async(NewJSON(w))
+		u := Async(NewJSON(w, silent))
 		for range queueLength + 10 {
 			u.Disconnected("x") // would hang if it waited for the pipe
 		}
@@ -61,7 +61,7 @@ func TestAStalledOutputBlocksNobodyAndTheLossIsTold(t *testing.T) {
 func TestCloseGivesUpOnAnOutputThatNeverTakesAnything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
-		u := Async(NewJSON(w))
+		u := Async(NewJSON(w, silent))
 		u.Disconnected("x")
 		if err := u.Close(); err == nil {
 			t.Error("Close() says that all was written")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -23,6 +24,8 @@ var (
 	one = uuid.MustParse("018f0000-0000-7000-8000-000000000001")
 	two = uuid.MustParse("018f0000-0000-7000-8000-000000000002")
 )
+
+var silent = slog.New(slog.DiscardHandler)
 
 // clock is a time that moves only when told.
 type clock struct{ now time.Time }
@@ -65,7 +68,7 @@ func TestLinesTellEachChangeInASentence(t *testing.T) {
 func TestJSONWritesTheThreePromisedEventsOnly(t *testing.T) {
 	var out bytes.Buffer
 	c := newClock()
-	u := newJSON(&out, c.Now)
+	u := newJSON(&out, silent, c.Now)
 	story(u, c)
 	if err := u.Close(); err != nil {
 		t.Fatal(err)
@@ -91,7 +94,7 @@ func TestNoOutputForPeopleCarriesAControlCharacterOfAPeer(t *testing.T) {
 	for name, build := range map[string]func(*bytes.Buffer) UI{
 		"lines": func(b *bytes.Buffer) UI { return NewLines(b) },
 		"bars":  func(b *bytes.Buffer) UI { return newBars(b, time.Now) },
-		"json":  func(b *bytes.Buffer) UI { return NewJSON(b) },
+		"json":  func(b *bytes.Buffer) UI { return NewJSON(b, silent) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -118,10 +121,19 @@ func TestNoOutputForPeopleCarriesAControlCharacterOfAPeer(t *testing.T) {
 	}
 }
 
+func TestJSONTellsTheLogWhyThereIsNoConnection(t *testing.T) {
+	var out, log bytes.Buffer
+	u := NewJSON(&out, slog.New(slog.NewTextHandler(&log, nil)))
+	u.Reconnecting(time.Second, "connection refused")
+	if out.Len() > 0 || !strings.Contains(log.String(), "connection refused") {
+		t.Errorf("output %q, log %q", &out, &log)
+	}
+}
+
 func TestJSONEscapesReadBackAsTheSameName(t *testing.T) {
 	const name = "x\x1b\n\u202e\u009b\U000e0041é\"\\<&>"
 	var out bytes.Buffer
-	u := NewJSON(&out)
+	u := NewJSON(&out, silent)
 	u.Disconnected(name)
 	var back struct{ Reason string }
 	if err := json.Unmarshal(out.Bytes(), &back); err != nil {
@@ -135,7 +147,7 @@ func TestJSONEscapesReadBackAsTheSameName(t *testing.T) {
 func TestJSONThinsProgressButNeverAStateOrAnEnd(t *testing.T) {
 	var out bytes.Buffer
 	c := newClock()
-	u := newJSON(&out, c.Now)
+	u := newJSON(&out, silent, c.Now)
 	tell := func(s State, n int64) {
 		u.Transfer(Transfer{ID: one, Direction: Download, Path: "a", State: s, Bytes: n, TotalBytes: 100})
 	}
@@ -259,7 +271,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, errPipe }
 
 func TestABrokenOutputIsReportedAtCloseAndHarmsNothingBefore(t *testing.T) {
 	for name, u := range map[string]UI{
-		"lines": NewLines(brokenPipe{}), "json": NewJSON(brokenPipe{}), "bars": newBars(brokenPipe{}, time.Now),
+		"lines": NewLines(brokenPipe{}), "json": NewJSON(brokenPipe{}, silent), "bars": newBars(brokenPipe{}, time.Now),
 	} {
 		u.Disconnected("a")
 		u.Transfer(Transfer{ID: one, State: Complete})
