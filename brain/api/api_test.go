@@ -111,12 +111,12 @@ func TestAUserSeesFeetDirsAndTransfersOfTheProject(t *testing.T) {
 	id := uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057")
 	w.feet = []common.ConnectedFoot{{Name: "laptop", Os: common.OsLinux, ClientVersion: "1", Features: []string{}, Since: at}}
 	w.dirs = []workspace.Descriptor{{Tenant: "acme", ProjectID: "research", DirName: "inbox", Type: workspace.TypeEphemeral, Creator: "token:x", CreatedAt: at}}
-	w.transfers = []common.TransferStatus{{TransferID: id, Direction: common.DirectionUpload, Foot: "laptop", Path: "inbox/a", State: common.TransferStateComplete, Bytes: 3, TotalBytes: 3, StartedAt: at}}
+	w.transfers = []common.TransferStatus{{TransferID: id, Direction: common.DirectionUpload, Foot: "laptop", Path: "in/a", State: common.TransferStateComplete, Bytes: 3, TotalBytes: 3, StartedAt: at}}
 	user := w.user(t)
 	for path, want := range map[string]string{
 		"/feet":      `{"feet":[{"name":"laptop","os":"linux","clientVersion":"1","features":[],"since":"2026-05-01T12:00:00Z"}]}`,
 		"/dirs":      `{"dirs":[{"dirName":"inbox","type":"ephemeral","creator":"token:x","createdAt":"2026-05-01T12:00:00Z"}]}`,
-		"/transfers": `{"transfers":[{"transferId":"01890a5d-ac96-774b-bcce-b302099a8057","direction":"upload","foot":"laptop","path":"inbox/a","state":"complete","bytes":3,"totalBytes":3,"bytesPerSecond":0,"startedAt":"2026-05-01T12:00:00Z","error":null}]}`,
+		"/transfers": `{"transfers":[{"transferId":"01890a5d-ac96-774b-bcce-b302099a8057","direction":"upload","foot":"laptop","path":"in/a","state":"complete","bytes":3,"totalBytes":3,"bytesPerSecond":0,"startedAt":"2026-05-01T12:00:00Z","error":null}]}`,
 	} {
 		status, body, _ := w.ask(t, http.MethodGet, base+path, user)
 		if status != http.StatusOK || strings.TrimSpace(body) != want {

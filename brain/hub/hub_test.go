@@ -784,7 +784,7 @@ func TestRunningTransfersAreTold(t *testing.T) {
 		t.Fatalf("told %+v", told)
 	}
 	got := told[0]
-	if got.TransferID != request.TransferID || got.Direction != "upload" || got.Foot != "laptop" || got.Path != "d/x/a.txt" || got.Error != nil {
+	if got.TransferID != request.TransferID || got.Direction != "upload" || got.Foot != "laptop" || got.Path != "x/a.txt" || got.Error != nil {
 		t.Errorf("told %+v", got)
 	}
 	if other := w.Transfers(workspace.Project{Tenant: "umbrella", ProjectID: "proj"}); len(other) != 0 {

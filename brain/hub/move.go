@@ -182,8 +182,8 @@ func (h *Hub) run(ctx context.Context, p workspace.Project, m *move, d transfer.
 	return result, err
 }
 
-// told names the file at the RootDir's side for people.
-func (m *move) told() string { return m.DirName + "/" + m.path.String() }
+// told is the file's path in its RootDir.
+func (m *move) told() string { return m.path.String() }
 
 // loan is a RootDir, and what else it holds, lent to a transfer. The transfer
 // may outlive the call that asked for it by the time that its last disk work
