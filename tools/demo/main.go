@@ -7,23 +7,30 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
-
-	"github.com/alecthomas/kong"
 )
 
 type commandLine struct {
-	Brain string `help:"The brain program." required:"" type:"path"`
-	Foot  string `help:"The foot program." required:"" type:"path"`
-	File  string `help:"The file that travels; by default the Go toolchain's own go program." placeholder:"PATH"`
+	Brain, Foot string // the programs
+	File        string // what travels; "" is the Go toolchain's own go program
 }
 
 func main() {
+	// The standard flags: unlike richer ones they take a file name byte for
+	// byte, even one that is not UTF-8.
 	var line commandLine
-	kong.Parse(&line, kong.Name("demo"), kong.Description("Sends a file to a Brain and back through an MCP session."))
+	flag.StringVar(&line.Brain, "brain", "", "the brain `program`")
+	flag.StringVar(&line.Foot, "foot", "", "the foot `program`")
+	flag.StringVar(&line.File, "file", "", "the `file` that travels; by default the toolchain's own go program")
+	flag.Parse()
+	if line.Brain == "" || line.Foot == "" || flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, line)
 	stop()
