@@ -231,6 +231,9 @@ type peer struct {
 	broken  error
 	dropped int
 	panics  bool
+	deaf    bool   // a chunk that waits does not hear that it is cancelled
+	queued  int    // chunks taken since the last drop
+	behind  int    // those of them when a transfer_finish came
 	onLast  func() // called while the last chunk is being handed over
 }
 
@@ -243,6 +246,9 @@ func (p *peer) SendControl(f frames.Frame) error {
 	if p.broken != nil {
 		return p.broken
 	}
+	if f.FrameType() == frames.FrameTypeTransferFinish {
+		p.behind = p.queued
+	}
 	p.sent = append(p.sent, f)
 	return nil
 }
@@ -251,13 +257,16 @@ func (p *peer) SendData(ctx context.Context, _ uuid.UUID, f frames.Frame) error 
 	if p.gate != nil {
 		select {
 		case <-p.gate:
-		case <-ctx.Done():
+		case <-unless(p.deaf, ctx.Done()):
 			return context.Cause(ctx)
 		}
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && !p.deaf {
 		return context.Cause(ctx)
 	}
+	p.mu.Lock()
+	p.queued++
+	p.mu.Unlock()
 	c := *f.(*frames.TransferChunk)
 	c.Bytes = bytes.Clone(c.Bytes)
 	err := p.SendControl(&c)
@@ -271,6 +280,14 @@ func (p *peer) DropData(uuid.UUID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dropped++
+	p.queued = 0
+}
+
+func unless(not bool, c <-chan struct{}) <-chan struct{} {
+	if not {
+		return nil
+	}
+	return c
 }
 
 func (p *peer) frames() []frames.Frame {

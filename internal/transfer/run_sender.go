@@ -110,6 +110,9 @@ func (w *sendWorker) read(part []byte, offset int64) error {
 func (w *sendWorker) stream(t *transfer) error {
 	f := &frames.TransferChunk{TransferID: t.id}
 	for offset := int64(0); !f.Last; f.Seq++ {
+		if t.ctx.Err() != nil {
+			return nil // whoever ended it knows why
+		}
 		f.Bytes = w.buffer[:min(int64(w.chunk), w.size-offset)]
 		if err := w.read(f.Bytes, offset); err != nil {
 			return err

@@ -1342,3 +1342,73 @@ func playRandomly(t *testing.T, r *rand.Rand, s *Session, p *peer, d *disk) {
 		t.Errorf("%d transfers stay in the map", n)
 	}
 }
+
+func TestAChunkThatWasQueuedWhileStoppingIsDropped(t *testing.T) {
+	in(t, brainOf, func(t *testing.T, s *Session, p *peer, d *disk) {
+		id := uuid.New()
+		p.gate, p.deaf = make(chan struct{}), true
+		o := begin(sendOf(t.Context(), s, sourceOf(content(9*chunk)), id))
+		mustTell(t, s, &frames.TransferInitResponse{TransferID: id, Ok: true})
+		s.Cancel(id, fault.New(common.ErrorCodeCancelled))
+		synctest.Wait()
+		if countOf[*frames.TransferFinish](p) != 0 {
+			t.Fatal("the finish does not wait for the chunk on its way")
+		}
+		p.gate <- struct{}{} // the chunk on its way enters the queue after all
+		if !o.ended() {
+			t.Fatal("not answered")
+		}
+		if p.behind != 0 || p.chunks() != 1 {
+			t.Errorf("%d chunks are still queued behind the finish", p.behind)
+		}
+	})
+}
+
+func TestALostConnectionIsToldWithinASecondWhateverTheDiskDoes(t *testing.T) {
+	in(t, brainOf, func(t *testing.T, s *Session, p *peer, d *disk) {
+		d.stall = make(chan struct{})
+		data, up, stuck := content(chunk), uuid.New(), sourceOf(content(5))
+		stuck.stall = make(chan struct{})
+		receiving := begin(receiveFrom(s, d, up))
+		sending := begin(sendOf(t.Context(), s, stuck, uuid.New()))
+		mustTell(t, s, offerTo(up, data), chunksOf(up, data, chunk)[0])
+		start := time.Now()
+		s.Close(nil)
+		<-receiving.done
+		<-sending.done
+		wantCode(t, receiving.err, common.ErrorCodeConnectionLost)
+		wantCode(t, sending.err, common.ErrorCodeConnectionLost)
+		if took := time.Since(start); took >= time.Second {
+			t.Errorf("it took %v", took)
+		}
+		close(d.stall)
+		close(stuck.stall)
+	})
+}
+
+func TestATransferThatIsCancelledBeforeItBeginsSendsNothing(t *testing.T) {
+	in(t, brainOf, func(t *testing.T, s *Session, p *peer, d *disk) {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_, err := s.Send(ctx, SendRequest{ID: uuid.New(), Open: opens(sourceOf(nil))})
+		wantCode(t, err, common.ErrorCodeCancelled)
+		if len(p.frames()) != 0 {
+			t.Errorf("sent %v", p.types())
+		}
+	})
+}
+
+func TestTooManyTransfersOfOneConnectionAreRefused(t *testing.T) {
+	in(t, footConfig, func(t *testing.T, s *Session, p *peer, d *disk) {
+		for range maxLive {
+			if err := s.HandleTransferInit(initFor(uuid.New(), "f", []byte("x"))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		mustTell(t, s, initFor(uuid.New(), "f", []byte("x")))
+		if f := lastOf[*frames.TransferInitResponse](t, p); f.Ok || *f.ErrorCode != common.ErrorCodeLimit {
+			t.Errorf("one too many: %+v", f)
+		}
+	})
+}
