@@ -41,6 +41,7 @@ func story(u UI, c *clock) {
 	u.Reconnecting(1500*time.Millisecond, "connection refused")
 	u.Connecting("wss://brain.example/brain/acme/ws")
 	u.Connected(Connected{Tenant: "acme", ProjectID: "proj", FootID: "laptop", Root: "/home/u/.vancetope/foot/acme/proj"})
+	u.Transfer(Transfer{ID: one, Direction: Download, Path: "reports/q2.pdf", State: Hashing, TotalBytes: 3 << 20})
 	u.Transfer(Transfer{ID: one, Direction: Download, Path: "reports/q2.pdf", State: Streaming, TotalBytes: 3 << 20})
 	c.advance(time.Second)
 	u.Transfer(Transfer{ID: one, Direction: Download, Path: "reports/q2.pdf", State: Streaming, Bytes: 1 << 20, TotalBytes: 3 << 20})

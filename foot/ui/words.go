@@ -59,6 +59,9 @@ func transferLine(t Transfer, took time.Duration) string {
 	case WaitingForApproval:
 		return fmt.Sprintf("%s %s: waiting for your approval", verb(t.Direction), name)
 	case Hashing:
+		if t.Direction == Download { // the sender read it; here its place is made
+			return fmt.Sprintf("receiving %s: making room", name)
+		}
 		return fmt.Sprintf("%s %s: reading it for its digest", verb(t.Direction), name)
 	case Streaming:
 		return fmt.Sprintf("%s %s (%s)", verb(t.Direction), name, size(t.TotalBytes))
