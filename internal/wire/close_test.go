@@ -282,7 +282,7 @@ func TestTapSeesEachMessageOfBothDirections(t *testing.T) {
 	})
 }
 
-// After 200 connections, ended in each way, nothing is left running.
+// After 100 connections, ended in each way, nothing is left running.
 func TestConnectionsLeaveNothingBehind(t *testing.T) {
 	b := startBrain(t, brainOptions{tcp: true})
 	open := func() (brain, foot *Conn) {
@@ -309,7 +309,7 @@ func TestConnectionsLeaveNothingBehind(t *testing.T) {
 	}
 	round(0)
 	before := settled(0)
-	for i := range 200 {
+	for i := range 100 {
 		round(i)
 	}
 	if after := settled(before); after > before {

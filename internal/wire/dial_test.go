@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -164,11 +165,12 @@ func TestPortThatSpeaksNoHTTPIsNoBrain(t *testing.T) {
 func tlsBrain(t *testing.T, cfg Config) (*httptest.Server, chan accepted) {
 	t.Helper()
 	results := make(chan accepted, 4)
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, hello, err := AcceptConn(context.Background(), w, r, cfg, func(*frames.Hello) (*frames.Welcome, *Refusal) { return testWelcome(cfg), nil })
 		results <- accepted{c, hello, err}
 	}))
-	server.Config.ErrorLog = nil
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	server.StartTLS()
 	t.Cleanup(server.Close)
 	return server, results
 }
@@ -185,7 +187,7 @@ func TestFramesTravelOverTLSBothWays(t *testing.T) {
 	bh, fh := newCollector(), newCollector()
 	brainEnded, footEnded := serve(brain, bh), serve(foot, fh)
 	id := newID()
-	const size = 1 << 20
+	const size = 300_000
 	for seq := range int64(4) {
 		if err := foot.SendData(t.Context(), id, chunk(id, seq, size)); err != nil {
 			t.Fatal(err)

@@ -231,6 +231,7 @@ func TestUnusableFrameIsAnsweredUnlessTheHandlerDid(t *testing.T) {
 				if e := await(t, "the handler's turn", h.invalid); e.Code != common.ErrorCodeUnknownType {
 					t.Fatal(e)
 				}
+				synctest.Wait() // until the handler's answer was taken
 				brain.SendControl(finish(newID()))
 				f := readFrame(t, ws)
 				if answered {
@@ -332,6 +333,7 @@ func TestErrorFrameIsNeverAnsweredWithOne(t *testing.T) {
 			}
 		}
 		h.next(t)
+		synctest.Wait()
 		brain.invalid(h, &frames.DecodeError{Code: common.ErrorCodeInvalidFrame, Type: frames.FrameTypeError})
 		brain.SendControl(finish(newID()))
 		if f := readFrame(t, ws); f.FrameType() != frames.FrameTypeTransferFinish {
