@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -1411,4 +1412,43 @@ func TestTooManyTransfersOfOneConnectionAreRefused(t *testing.T) {
 			t.Errorf("one too many: %+v", f)
 		}
 	})
+}
+
+func TestWhatTheDecoderRefusesFailsTheTransferByItsCode(t *testing.T) {
+	large := strings.Repeat("A", 4*((1<<20)/3+2))
+	for name, c := range map[string]struct {
+		message string
+		code    common.ErrorCode
+		text    string
+	}{
+		"base64 of the URL alphabet": {`{"type":"transfer_chunk","transferId":"ID","seq":0,"bytes":"_-__","last":false}`, common.ErrorCodeMalformedChunk, "malformed chunk encoding"},
+		"base64 without padding":     {`{"type":"transfer_chunk","transferId":"ID","seq":0,"bytes":"QQ","last":false}`, common.ErrorCodeMalformedChunk, "malformed chunk encoding"},
+		"base64 with a line break":   {`{"type":"transfer_chunk","transferId":"ID","seq":0,"bytes":"QUFB\nQUFB","last":false}`, common.ErrorCodeMalformedChunk, "malformed chunk encoding"},
+		"a chunk above 1 MiB":        {`{"type":"transfer_chunk","transferId":"ID","seq":0,"bytes":"` + large + `","last":false}`, common.ErrorCodeChunkTooLarge, "chunk exceeds 1 MiB limit"},
+		"a negative seq":             {`{"type":"transfer_chunk","transferId":"ID","seq":-1,"bytes":"QUFB","last":false}`, common.ErrorCodeInvalidFrame, ""},
+		"no seq":                     {`{"type":"transfer_chunk","transferId":"ID","bytes":"QUFB","last":false}`, common.ErrorCodeInvalidFrame, ""},
+		"a finish without ok":        {`{"type":"transfer_finish","transferId":"ID"}`, common.ErrorCodeInvalidFrame, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, footConfig, func(t *testing.T, s *Session, p *peer, d *disk) {
+				d.files["f"] = []byte("old")
+				id := uuid.New()
+				mustTell(t, s, initFor(id, "f", content(3<<20)))
+				f, err := new(frames.Decoder).DecodeForFoot([]byte(strings.Replace(c.message, "ID", id.String(), 1)))
+				var invalid *frames.DecodeError
+				if !errors.As(err, &invalid) {
+					t.Fatalf("decoded to %+v, %v", f, err)
+				}
+				if !s.HandleInvalid(invalid) {
+					t.Fatal("not answered")
+				}
+				synctest.Wait()
+				answer := lastOf[*frames.TransferComplete](t, p)
+				if answer.Ok || *answer.ErrorCode != c.code || c.text != "" && *answer.Error != c.text {
+					t.Errorf("the answer is %s %q", *answer.ErrorCode, *answer.Error)
+				}
+				d.want(t, "f", []byte("old"))
+			})
+		})
+	}
 }
