@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/fault"
@@ -66,13 +65,4 @@ func peerFault(text *string, code *common.ErrorCode) *fault.Error {
 }
 
 // printable makes a text of the peer safe to show, and cuts one that is too long.
-func printable(s string) string {
-	if len(s) > maxPeerText {
-		cut := maxPeerText
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut] + "…"
-	}
-	return safetext.Escape(s)
-}
+func printable(s string) string { return safetext.Escape(cut(s, maxPeerText)) }

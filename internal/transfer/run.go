@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -125,7 +126,8 @@ func (t *transfer) perform(fx effect, cause *event) *event {
 	switch fx.kind {
 	case fxSend:
 		if err := t.session.link.SendControl(fx.frame); err != nil {
-			return &event{kind: evLost, fault: connectionLost(err)}
+			failure := linkFailure(err)
+			return &failure
 		}
 	case fxDo:
 		t.give(fx, cause)
@@ -342,10 +344,15 @@ func cancelCause(ctx context.Context) *fault.Error {
 	return fault.New(common.ErrorCodeCancelled)
 }
 
-// connectionLost is err if it is a fault, else connection_lost.
-func connectionLost(err error) *fault.Error {
-	if f := fault.From(err); f.Code != common.ErrorCodeInternal {
-		return f
+// linkFailure is what an error of the link means: a frame that cannot be sent
+// fails its transfer, anything else is the end of the connection.
+func linkFailure(err error) event {
+	var f *fault.Error
+	switch {
+	case !errors.As(err, &f):
+		return event{kind: evLost, fault: fault.Wrap(common.ErrorCodeConnectionLost, err)}
+	case f.Code == common.ErrorCodeInternal:
+		return event{kind: evFailed, fault: f}
 	}
-	return fault.Wrap(common.ErrorCodeConnectionLost, err)
+	return event{kind: evLost, fault: f}
 }

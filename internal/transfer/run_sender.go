@@ -128,7 +128,7 @@ func (w *sendWorker) stream(t *transfer) error {
 		t.drive(event{kind: evSending, n: n, last: f.Last})
 		if err := t.session.link.SendData(t.ctx, t.id, f); err != nil {
 			if t.ctx.Err() == nil {
-				t.drive(event{kind: evLost, fault: connectionLost(err)})
+				t.drive(linkFailure(err))
 			}
 			return nil
 		}

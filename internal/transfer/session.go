@@ -2,6 +2,8 @@ package transfer
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"log/slog"
 	"sync"
 
@@ -46,6 +48,12 @@ func NewSession(link Link, cfg Config) *Session {
 // when that is a fault, else as cancelled. The failure of opening or hashing the
 // file is returned without a frame.
 func (s *Session) Send(ctx context.Context, req SendRequest) (Result, error) {
+	none := sha256.Sum256(nil)
+	draft := &frames.TransferInit{TransferID: req.ID, Target: req.Target, DirName: optional(req.DirName),
+		Attrs: req.Attrs, Hash: optional("sha256:" + hex.EncodeToString(none[:]))}
+	if why := askable(draft); why != nil {
+		return Result{ID: req.ID}, why
+	}
 	t := newTransfer(ctx, s, req.ID, newSender(req.ID, s.cfg.MaxSendSize, false),
 		&sendWorker{open: req.Open, target: req.Target, dirName: optional(req.DirName), attrs: req.Attrs, chunk: s.cfg.ChunkSize})
 	t.direction, t.path = s.sends(), req.Path
@@ -57,6 +65,9 @@ func (s *Session) Send(ctx context.Context, req SendRequest) (Result, error) {
 func (s *Session) Receive(ctx context.Context, req ReceiveRequest) (Result, error) {
 	request := &frames.ClientFileUploadRequest{TransferID: req.ID, LocalPath: req.LocalPath,
 		DirName: req.DirName, RemotePath: req.RemotePath, Attrs: req.Attrs}
+	if why := askable(request); why != nil {
+		return Result{ID: req.ID}, why
+	}
 	t := newTransfer(ctx, s, req.ID, newReceiver(req.ID, s.cfg.MaxReceiveSize, request), &receiveWorker{open: req.Open})
 	t.direction, t.path, t.dirName = s.receives(), req.RemotePath, req.DirName
 	return s.run(ctx, t)

@@ -1452,3 +1452,47 @@ func TestWhatTheDecoderRefusesFailsTheTransferByItsCode(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatNoFrameCanSayIsRefusedWithoutOne(t *testing.T) {
+	in(t, brainOf, func(t *testing.T, s *Session, p *peer, d *disk) {
+		for name, c := range map[string]struct {
+			path string
+			code common.ErrorCode
+		}{
+			"NUL":      {"a\x00b", common.ErrorCodePathEscapesSandbox},
+			"too long": {strings.Repeat("a", 5000), common.ErrorCodeInvalidPath},
+		} {
+			_, up := s.Receive(t.Context(), ReceiveRequest{ID: uuid.New(), LocalPath: c.path, DirName: "d", RemotePath: "r", Open: d.accept})
+			_, down := s.Send(t.Context(), SendRequest{ID: uuid.New(), Target: c.path, Open: opens(sourceOf(nil))})
+			if fault.CodeOf(up) != c.code || fault.CodeOf(down) != c.code {
+				t.Errorf("%s: %v and %v, want %s", name, up, down, c.code)
+			}
+		}
+		if len(p.frames()) != 0 {
+			t.Errorf("sent %v", p.types())
+		}
+	})
+}
+
+func TestAFrameThatCannotBeSentFailsItsTransferAlone(t *testing.T) {
+	in(t, brainOf, func(t *testing.T, s *Session, p *peer, d *disk) {
+		p.broken = fault.New(common.ErrorCodeInternal)
+		o := begin(sendOf(t.Context(), s, sourceOf(content(5)), uuid.New()))
+		if !o.ended() {
+			t.Fatal("not answered")
+		}
+		wantCode(t, o.err, common.ErrorCodeInternal)
+	})
+}
+
+func TestAnErrorTextAlwaysFitsItsFrame(t *testing.T) {
+	why := fault.Texted(common.ErrorCodeSymlinkNotAllowed, "symlink not allowed: \xff"+strings.Repeat("é", 4000))
+	for _, f := range []frames.Frame{refuse(someID, why), failComplete(someID, why, 0, nil), failFinish(someID, why)} {
+		if err := f.Validate(); err != nil {
+			t.Errorf("%s: %v", f.FrameType(), err)
+		}
+		if _, err := f.AppendJSON(nil); err != nil {
+			t.Errorf("%s: %v", f.FrameType(), err)
+		}
+	}
+}
