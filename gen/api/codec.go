@@ -28,7 +28,7 @@ func (v *DirsResponse) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fau
 				return r.Duplicate("dirs")
 			}
 			seen |= 1 << 0
-			v.Dirs, f = wirejson.ReadItems(r, 4096, func(r *wirejson.Reader) (common.RootDir, *wirejson.Fault) {
+			v.Dirs, f = wirejson.ReadItems(r, 1000, func(r *wirejson.Reader) (common.RootDir, *wirejson.Fault) {
 				return wirejson.ReadObject[common.RootDir](r, false)
 			})
 			if f != nil {
@@ -51,7 +51,7 @@ func (v *DirsResponse) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fau
 
 // checkOwn checks the rules of the values, but for those of objects below.
 func (v *DirsResponse) checkOwn() *wirejson.Fault {
-	if f := wirejson.Count(len(v.Dirs), 0, 4096); f != nil {
+	if f := wirejson.Count(len(v.Dirs), 0, 1000); f != nil {
 		return f.At("dirs")
 	}
 	return nil
@@ -232,7 +232,7 @@ func (v *FeetResponse) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fau
 				return r.Duplicate("feet")
 			}
 			seen |= 1 << 0
-			v.Feet, f = wirejson.ReadItems(r, 4096, func(r *wirejson.Reader) (common.ConnectedFoot, *wirejson.Fault) {
+			v.Feet, f = wirejson.ReadItems(r, 1000, func(r *wirejson.Reader) (common.ConnectedFoot, *wirejson.Fault) {
 				return wirejson.ReadObject[common.ConnectedFoot](r, false)
 			})
 			if f != nil {
@@ -255,7 +255,7 @@ func (v *FeetResponse) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fau
 
 // checkOwn checks the rules of the values, but for those of objects below.
 func (v *FeetResponse) checkOwn() *wirejson.Fault {
-	if f := wirejson.Count(len(v.Feet), 0, 4096); f != nil {
+	if f := wirejson.Count(len(v.Feet), 0, 1000); f != nil {
 		return f.At("feet")
 	}
 	return nil

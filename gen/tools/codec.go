@@ -990,7 +990,7 @@ func (v *ClientListOutput) ReadStrict(r *wirejson.Reader, closed bool) *wirejson
 				return r.Duplicate("feet")
 			}
 			seen |= 1 << 3
-			v.Feet, f = wirejson.ReadItems(r, 4096, func(r *wirejson.Reader) (common.ConnectedFoot, *wirejson.Fault) {
+			v.Feet, f = wirejson.ReadItems(r, 1000, func(r *wirejson.Reader) (common.ConnectedFoot, *wirejson.Fault) {
 				return wirejson.ReadObject[common.ConnectedFoot](r, false)
 			})
 			if f != nil {
@@ -1026,7 +1026,7 @@ func (v *ClientListOutput) checkOwn() *wirejson.Fault {
 		}
 	}
 	if v.Feet != nil {
-		if f := wirejson.Count(len(v.Feet), 0, 4096); f != nil {
+		if f := wirejson.Count(len(v.Feet), 0, 1000); f != nil {
 			return f.At("feet")
 		}
 	}

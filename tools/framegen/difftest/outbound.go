@@ -40,7 +40,7 @@ func vary(v reflect.Value, place string, try func(string)) {
 
 func varySlice(v reflect.Value, place string, try func(string)) {
 	saved := reflect.ValueOf(v.Interface())
-	for _, n := range []int{1, 63, 64, 65, 255, 256, 257, 999, 1000, 1001, 4095, 4096, 4097} {
+	for _, n := range []int{1, 63, 64, 65, 255, 256, 257, 999, 1000, 1001} {
 		long := reflect.MakeSlice(v.Type(), 0, n)
 		for range n {
 			long = reflect.Append(long, saved.Index(0))

@@ -12,7 +12,7 @@ const roundsFromEnvironment = "FRAMEGEN_DIFF_ROUNDS"
 // TestDecodersAgreeWithTheSchemasOnRandomEdits runs 20,000 instances, or as many
 // as FRAMEGEN_DIFF_ROUNDS says.
 func TestDecodersAgreeWithTheSchemasOnRandomEdits(t *testing.T) {
-	rounds := 20_000
+	rounds := 20_000 / Thinned
 	if s := os.Getenv(roundsFromEnvironment); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil {

@@ -91,7 +91,7 @@ func TestEachLintRuleNamesFilePlaceAndRemedy(t *testing.T) {
 		"bounds crossed": {chunk, `"minimum": 0,
       "maximum": 9007199254740991`, `"minimum": 5, "maximum": 4`, "/properties/seq", "maximum below its minimum", "correct"},
 		"a string without maxLength":                  {hello, `"type": "string", "maxLength": 64}`, `"type": "string"}`, "/properties/clientVersion", "has no maxLength", "bound it"},
-		"an array without maxItems":                   {output, `"maxItems": 4096,`, ``, "/properties/feet", "has no maxItems", "bound it"},
+		"an array without maxItems":                   {output, `"maxItems": 1000,`, ``, "/properties/feet", "has no maxItems", "bound it"},
 		"an array without items":                      {output, `"items": {"$ref": "../common.schema.json#/$defs/ConnectedFoot"}`, `"minItems": 0`, "/properties/feet", "has no items", "say what it holds"},
 		"a uuid without its pattern":                  {common, UUIDPattern, "^[0-9a-f-]{36}$", "/$defs/TransferID", "several spellings", UUIDPattern},
 		"a time without its pattern":                  {common, `(\\.[0-9]{1,9})?Z$`, `(\\.[0-9]{1,9})?$`, "/$defs/Timestamp", "several spellings", "Z$"},

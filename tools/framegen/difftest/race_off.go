@@ -1,0 +1,6 @@
+//go:build !race
+
+package difftest
+
+// Thinned is how many instances stand for one: every instance is tried.
+const Thinned = 1
