@@ -3,9 +3,15 @@
 package api
 
 import (
+	"github.com/google/uuid"
+
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/gen/internal/wirejson"
 )
+
+var excluded0 = uuid.MustParse("00000000-0000-0000-0000-000000000000")
+
+var excluded1 = uuid.MustParse("ffffffff-ffff-ffff-ffff-ffffffffffff")
 
 // ReadStrict reads a DirsResponse as its schema says; closed refuses members that it
 // does not have.
@@ -307,6 +313,114 @@ func (v *FeetResponse) AppendJSON(dst []byte) ([]byte, error) {
 
 // MarshalJSON is AppendJSON for encoding/json.
 func (v FeetResponse) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// ReadStrict reads a CancelledTransfer as its schema says; closed refuses members that it
+// does not have.
+func (v *CancelledTransfer) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "transferId":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("transferId")
+			}
+			seen |= 1 << 0
+			v.TransferID, f = r.UUID()
+			if f != nil {
+				return f.At("transferId")
+			}
+		case "state":
+			if seen&(1<<1) != 0 {
+				return r.Duplicate("state")
+			}
+			seen |= 1 << 1
+			v.State, f = wirejson.ReadString[common.TransferState](r)
+			if f != nil {
+				return f.At("state")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<0) == 0 {
+		return wirejson.Missing("transferId", "")
+	}
+	if seen&(1<<1) == 0 {
+		return wirejson.Missing("state", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *CancelledTransfer) checkOwn() *wirejson.Fault {
+	if v.TransferID == excluded0 {
+		return wirejson.New("not", `must not be 00000000-0000-0000-0000-000000000000`).At("transferId")
+	}
+	if v.TransferID == excluded1 {
+		return wirejson.New("not", `must not be ffffffff-ffff-ffff-ffff-ffffffffffff`).At("transferId")
+	}
+	switch v.State {
+	case common.TransferStateQueued, common.TransferStateWaitingForApproval, common.TransferStateHashing, common.TransferStateStreaming, common.TransferStateVerifying, common.TransferStateSuspended, common.TransferStateComplete, common.TransferStateFailed, common.TransferStateCancelled:
+	default:
+		return wirejson.New("enum", `must be one of "queued", "waiting_for_approval", "hashing", "streaming", "verifying", "suspended", "complete", "failed", "cancelled"`).At("state")
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *CancelledTransfer) CheckRules() *wirejson.Fault {
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *CancelledTransfer) AppendValue(dst []byte) ([]byte, error) {
+	var err error
+	dst = append(dst, '{')
+	dst = append(dst, `"transferId":`...)
+	dst = wirejson.UUID(dst, v.TransferID)
+	dst = append(dst, `"state":`...)
+	if dst, err = wirejson.String(dst, string(v.State)); err != nil {
+		return dst, err
+	}
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *CancelledTransfer) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *CancelledTransfer) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v CancelledTransfer) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
 
 // ReadStrict reads a TransfersResponse as its schema says; closed refuses members that it
 // does not have.

@@ -35,6 +35,15 @@ type FeetResponse struct {
 	Feet []common.ConnectedFoot `json:"feet"`
 }
 
+// CancelledTransfer tells how a transfer that was to be cancelled ended.
+type CancelledTransfer struct {
+	// TransferID names one transfer, end to end: any UUID but nil and max; Brain mints version 7.
+	TransferID common.TransferID `json:"transferId"`
+
+	// State says how it ended: cancelled, or complete or failed where that was quicker.
+	State common.TransferState `json:"state"`
+}
+
 // TransfersResponse lists the transfers of the project, the newest first.
 type TransfersResponse struct {
 	// Transfers lists the transfers that run or ended in the last ten minutes.
@@ -58,6 +67,9 @@ type ServerInterface interface {
 	// ListTransfers Lists the transfers that run or ended a short while ago.
 	// (GET /api/v1/projects/{projectId}/transfers)
 	ListTransfers(w http.ResponseWriter, r *http.Request, projectID string, params ListTransfersParams)
+	// CancelTransfer Cancels a transfer that runs or waits.
+	// (DELETE /api/v1/projects/{projectId}/transfers/{id})
+	CancelTransfer(w http.ResponseWriter, r *http.Request, projectID string, id common.TransferID)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -154,6 +166,41 @@ func (siw *ServerInterfaceWrapper) ListTransfers(w http.ResponseWriter, r *http.
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListTransfers(w, r, projectID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CancelTransfer operation middleware
+func (siw *ServerInterfaceWrapper) CancelTransfer(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "projectId" -------------
+	var projectID string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "projectId", r.PathValue("projectId"), &projectID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "projectId", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "id" -------------
+	var id common.TransferID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", r.PathValue("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CancelTransfer(w, r, projectID, id)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -286,6 +333,7 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/api/v1/projects/{projectId}/dirs", wrapper.ListDirs)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/api/v1/projects/{projectId}/feet", wrapper.ListFeet)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/api/v1/projects/{projectId}/transfers", wrapper.ListTransfers)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/api/v1/projects/{projectId}/transfers/{id}", wrapper.CancelTransfer)
 
 	return m
 }
@@ -408,6 +456,46 @@ func (response ListTransfersdefaultJSONResponse) VisitListTransfersResponse(w ht
 	return err
 }
 
+type CancelTransferRequestObject struct {
+	ProjectID string            `json:"projectId"`
+	ID        common.TransferID `json:"id"`
+}
+
+type CancelTransferResponseObject interface {
+	VisitCancelTransferResponse(w http.ResponseWriter) error
+}
+
+type CancelTransfer200JSONResponse CancelledTransfer
+
+func (response CancelTransfer200JSONResponse) VisitCancelTransferResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CancelTransferdefaultJSONResponse struct {
+	Body       ErrorBody
+	StatusCode int
+}
+
+func (response CancelTransferdefaultJSONResponse) VisitCancelTransferResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
 	// ListDirs Lists the RootDirs.
@@ -419,6 +507,9 @@ type StrictServerInterface interface {
 	// ListTransfers Lists the transfers that run or ended a short while ago.
 	// (GET /api/v1/projects/{projectId}/transfers)
 	ListTransfers(ctx context.Context, request ListTransfersRequestObject) (ListTransfersResponseObject, error)
+	// CancelTransfer Cancels a transfer that runs or waits.
+	// (DELETE /api/v1/projects/{projectId}/transfers/{id})
+	CancelTransfer(ctx context.Context, request CancelTransferRequestObject) (CancelTransferResponseObject, error)
 }
 
 type StrictHandlerFunc func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error)
@@ -532,6 +623,33 @@ func (sh *strictHandler) ListTransfers(w http.ResponseWriter, r *http.Request, p
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListTransfersResponseObject); ok {
 		if err := validResponse.VisitListTransfersResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CancelTransfer operation middleware
+func (sh *strictHandler) CancelTransfer(w http.ResponseWriter, r *http.Request, projectID string, id common.TransferID) {
+	var request CancelTransferRequestObject
+
+	request.ProjectID = projectID
+	request.ID = id
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CancelTransfer(ctx, request.(CancelTransferRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CancelTransfer")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CancelTransferResponseObject); ok {
+		if err := validResponse.VisitCancelTransferResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

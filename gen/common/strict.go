@@ -10,6 +10,7 @@ import (
 type DecodeError struct {
 	Code   ErrorCode // the general code of its kind of message, or the one that the schema gives to the rule
 	Place  string    // JSON pointer of the offending member, "" for the whole
+	Rule   string    // the broken rule: a keyword of JSON Schema, or null, unknown, duplicate, syntax, numberForm
 	Reason string    // what is wrong, in words; never holds foreign bytes unescaped
 }
 
@@ -23,7 +24,7 @@ func (e *DecodeError) Error() string {
 
 // NewDecodeError is for the other generated packages.
 func NewDecodeError(f *wirejson.Fault, fallback ErrorCode) *DecodeError {
-	e := &DecodeError{Code: fallback, Place: f.Place, Reason: f.Reason}
+	e := &DecodeError{Code: fallback, Place: f.Place, Rule: string(f.Rule), Reason: f.Reason}
 	if f.Code != "" {
 		e.Code = ErrorCode(f.Code)
 	}

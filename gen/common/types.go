@@ -101,6 +101,13 @@ const (
 	TransferStateWaitingForApproval TransferState = "waiting_for_approval"
 )
 
+// Defines values for OnExisting.
+const (
+	OnExistingError    OnExisting = "error"
+	OnExistingKeepBoth OnExisting = "keep_both"
+	OnExistingReplace  OnExisting = "replace"
+)
+
 // TransferID names one transfer, end to end: any UUID but nil and max; Brain mints version 7.
 type TransferID = uuid.UUID
 
@@ -130,6 +137,9 @@ type Direction string
 
 // TransferState says how far a transfer has come.
 type TransferState string
+
+// OnExisting says what happens when the target exists: it is replaced, that is an error, or the new file gets another name.
+type OnExisting string
 
 // ConnectedFoot describes a Foot that is connected now.
 type ConnectedFoot struct {

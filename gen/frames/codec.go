@@ -713,6 +713,128 @@ func (v *Hello) AppendJSON(dst []byte) ([]byte, error) {
 // MarshalJSON is AppendJSON for encoding/json.
 func (v Hello) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
 
+// ReadStrict reads a TransferCancel as its schema says; closed refuses members that it
+// does not have.
+func (v *TransferCancel) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "type":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("type")
+			}
+			seen |= 1 << 0
+			v.Type, f = wirejson.ReadString[FrameType](r)
+			if f == nil && v.Type != FrameTypeTransferCancel {
+				f = wirejson.New("const", `must be "transfer_cancel"`)
+			}
+			if f != nil {
+				return f.At("type")
+			}
+		case "transferId":
+			if seen&(1<<1) != 0 {
+				return r.Duplicate("transferId")
+			}
+			seen |= 1 << 1
+			v.TransferID, f = r.UUID()
+			if f != nil {
+				return f.At("transferId")
+			}
+		case "reason":
+			if seen&(1<<2) != 0 {
+				return r.Duplicate("reason")
+			}
+			seen |= 1 << 2
+			v.Reason, f = r.String()
+			if f != nil {
+				return f.At("reason")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<0) == 0 {
+		return wirejson.Missing("type", "")
+	}
+	if seen&(1<<1) == 0 {
+		return wirejson.Missing("transferId", "")
+	}
+	if seen&(1<<2) == 0 {
+		return wirejson.Missing("reason", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *TransferCancel) checkOwn() *wirejson.Fault {
+	if v.TransferID == excluded0 {
+		return wirejson.New("not", `must not be 00000000-0000-0000-0000-000000000000`).At("transferId")
+	}
+	if v.TransferID == excluded1 {
+		return wirejson.New("not", `must not be ffffffff-ffff-ffff-ffff-ffffffffffff`).At("transferId")
+	}
+	if f := wirejson.Text(v.Reason, 0, 4096); f != nil {
+		return f.At("reason")
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *TransferCancel) CheckRules() *wirejson.Fault {
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *TransferCancel) AppendValue(dst []byte) ([]byte, error) {
+	var err error
+	dst = append(dst, '{')
+	dst = append(dst, `"type":"transfer_cancel",`...)
+	dst = append(dst, `"transferId":`...)
+	dst = wirejson.UUID(dst, v.TransferID)
+	dst = append(dst, `"reason":`...)
+	if dst, err = wirejson.String(dst, v.Reason); err != nil {
+		return dst, err
+	}
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *TransferCancel) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidFrame)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst, the type tag included. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *TransferCancel) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v TransferCancel) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
 // ReadStrict reads a TransferChunk as its schema says; closed refuses members that it
 // does not have.
 func (v *TransferChunk) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
@@ -945,6 +1067,21 @@ func (v *TransferComplete) ReadStrict(r *wirejson.Reader, closed bool) *wirejson
 			if f != nil {
 				return f.At("hashCheck")
 			}
+		case "path":
+			if seen&(1<<7) != 0 {
+				return r.Duplicate("path")
+			}
+			seen |= 1 << 7
+			if r.Features&uint64(FeatureOnExisting) == 0 {
+				if f := r.SkipMember(); f != nil {
+					return f
+				}
+				continue
+			}
+			v.Path, f = wirejson.Ptr(r.String())
+			if f != nil {
+				return f.Coded("maxLength", "invalid_path").Coded("pattern", "path_escapes_sandbox").At("path")
+			}
 		default:
 			if closed {
 				return r.Unknown(name)
@@ -999,6 +1136,14 @@ func (v *TransferComplete) checkOwn() *wirejson.Fault {
 			return wirejson.New("enum", `must be one of "ok", "mismatch"`).At("hashCheck")
 		}
 	}
+	if v.Path != nil {
+		if f := wirejson.Text((*v.Path), 0, 4096); f != nil {
+			return f.Coded("maxLength", "invalid_path").Coded("pattern", "path_escapes_sandbox").At("path")
+		}
+		if f := wirejson.Match((*v.Path), pattern0); f != nil {
+			return f.Coded("maxLength", "invalid_path").Coded("pattern", "path_escapes_sandbox").At("path")
+		}
+	}
 	return nil
 }
 
@@ -1037,6 +1182,12 @@ func (v *TransferComplete) AppendValue(dst []byte) ([]byte, error) {
 		dst = append(dst, `null,`...)
 	} else {
 		if dst, err = wirejson.String(dst, string((*v.HashCheck))); err != nil {
+			return dst, err
+		}
+	}
+	if v.Path != nil {
+		dst = append(dst, `"path":`...)
+		if dst, err = wirejson.String(dst, (*v.Path)); err != nil {
 			return dst, err
 		}
 	}
@@ -1318,6 +1469,21 @@ func (v *TransferInit) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fau
 			if f != nil {
 				return f.At("attrs")
 			}
+		case "onExisting":
+			if seen&(1<<8) != 0 {
+				return r.Duplicate("onExisting")
+			}
+			seen |= 1 << 8
+			if r.Features&uint64(FeatureOnExisting) == 0 {
+				if f := r.SkipMember(); f != nil {
+					return f
+				}
+				continue
+			}
+			v.OnExisting, f = wirejson.Ptr(wirejson.ReadString[common.OnExisting](r))
+			if f != nil {
+				return f.At("onExisting")
+			}
 		default:
 			if closed {
 				return r.Unknown(name)
@@ -1387,6 +1553,13 @@ func (v *TransferInit) checkOwn() *wirejson.Fault {
 			return f.Coded("null", "hash_required").At("hash")
 		}
 	}
+	if v.OnExisting != nil {
+		switch *v.OnExisting {
+		case common.OnExistingReplace, common.OnExistingError, common.OnExistingKeepBoth:
+		default:
+			return wirejson.New("enum", `must be one of "replace", "error", "keep_both"`).At("onExisting")
+		}
+	}
 	return nil
 }
 
@@ -1436,6 +1609,12 @@ func (v *TransferInit) AppendValue(dst []byte) ([]byte, error) {
 	if v.Attrs != nil {
 		dst = append(dst, `"attrs":`...)
 		if dst, err = v.Attrs.AppendValue(dst); err != nil {
+			return dst, err
+		}
+	}
+	if v.OnExisting != nil {
+		dst = append(dst, `"onExisting":`...)
+		if dst, err = wirejson.String(dst, string((*v.OnExisting))); err != nil {
 			return dst, err
 		}
 	}
@@ -1624,6 +1803,164 @@ func (v *TransferInitResponse) AppendJSON(dst []byte) ([]byte, error) {
 
 // MarshalJSON is AppendJSON for encoding/json.
 func (v TransferInitResponse) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// ReadStrict reads a TransferProgress as its schema says; closed refuses members that it
+// does not have.
+func (v *TransferProgress) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "type":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("type")
+			}
+			seen |= 1 << 0
+			v.Type, f = wirejson.ReadString[FrameType](r)
+			if f == nil && v.Type != FrameTypeTransferProgress {
+				f = wirejson.New("const", `must be "transfer_progress"`)
+			}
+			if f != nil {
+				return f.At("type")
+			}
+		case "transferId":
+			if seen&(1<<1) != 0 {
+				return r.Duplicate("transferId")
+			}
+			seen |= 1 << 1
+			v.TransferID, f = r.UUID()
+			if f != nil {
+				return f.At("transferId")
+			}
+		case "state":
+			if seen&(1<<2) != 0 {
+				return r.Duplicate("state")
+			}
+			seen |= 1 << 2
+			v.State, f = wirejson.ReadString[ProgressState](r)
+			if f != nil {
+				return f.At("state")
+			}
+		case "bytes":
+			if seen&(1<<3) != 0 {
+				return r.Duplicate("bytes")
+			}
+			seen |= 1 << 3
+			v.Bytes, f = r.Int(0, 9007199254740991)
+			if f != nil {
+				return f.At("bytes")
+			}
+		case "totalBytes":
+			if seen&(1<<4) != 0 {
+				return r.Duplicate("totalBytes")
+			}
+			seen |= 1 << 4
+			v.TotalBytes, f = r.Int(0, 9007199254740991)
+			if f != nil {
+				return f.At("totalBytes")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<0) == 0 {
+		return wirejson.Missing("type", "")
+	}
+	if seen&(1<<1) == 0 {
+		return wirejson.Missing("transferId", "")
+	}
+	if seen&(1<<2) == 0 {
+		return wirejson.Missing("state", "")
+	}
+	if seen&(1<<3) == 0 {
+		return wirejson.Missing("bytes", "")
+	}
+	if seen&(1<<4) == 0 {
+		return wirejson.Missing("totalBytes", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *TransferProgress) checkOwn() *wirejson.Fault {
+	if v.TransferID == excluded0 {
+		return wirejson.New("not", `must not be 00000000-0000-0000-0000-000000000000`).At("transferId")
+	}
+	if v.TransferID == excluded1 {
+		return wirejson.New("not", `must not be ffffffff-ffff-ffff-ffff-ffffffffffff`).At("transferId")
+	}
+	switch v.State {
+	case ProgressStateQueued, ProgressStateWaitingForApproval, ProgressStateHashing, ProgressStateStreaming, ProgressStateVerifying, ProgressStateSuspended:
+	default:
+		return wirejson.New("enum", `must be one of "queued", "waiting_for_approval", "hashing", "streaming", "verifying", "suspended"`).At("state")
+	}
+	if f := wirejson.Range(v.Bytes, 0, 9007199254740991); f != nil {
+		return f.At("bytes")
+	}
+	if f := wirejson.Range(v.TotalBytes, 0, 9007199254740991); f != nil {
+		return f.At("totalBytes")
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *TransferProgress) CheckRules() *wirejson.Fault {
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *TransferProgress) AppendValue(dst []byte) ([]byte, error) {
+	var err error
+	dst = append(dst, '{')
+	dst = append(dst, `"type":"transfer_progress",`...)
+	dst = append(dst, `"transferId":`...)
+	dst = wirejson.UUID(dst, v.TransferID)
+	dst = append(dst, `"state":`...)
+	if dst, err = wirejson.String(dst, string(v.State)); err != nil {
+		return dst, err
+	}
+	dst = append(dst, `"bytes":`...)
+	dst = wirejson.Int(dst, v.Bytes)
+	dst = append(dst, `"totalBytes":`...)
+	dst = wirejson.Int(dst, v.TotalBytes)
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *TransferProgress) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidFrame)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst, the type tag included. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *TransferProgress) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v TransferProgress) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
 
 // ReadStrict reads a WelcomeSettings as its schema says; closed refuses members that it
 // does not have.

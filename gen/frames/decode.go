@@ -76,6 +76,7 @@ type Decoder struct {
 type DecodeError struct {
 	Code            common.ErrorCode   // invalid_frame, unknown_type, unexpected_frame, or the code that the schema gives to the rule
 	Place           string             // JSON pointer of the offending member, "" for the whole
+	Rule            string             // the broken rule: a keyword of JSON Schema, or null, unknown, duplicate, syntax, numberForm
 	Reason          string             // what is wrong, in words; never holds the peer's bytes unescaped
 	Type            FrameType          // the frame's type where it could be read and is known, else ""
 	TransferID      *common.TransferID // the frame's transferId where it could be read and is well formed
@@ -165,11 +166,11 @@ func refuse(message []byte, fault *wirejson.Fault) *DecodeError {
 	tag, id := wirejson.Member{Name: "type"}, wirejson.Member{Name: "transferId"}
 	if broken := wirejson.Survey(message, &tag, &id); broken != nil {
 		return &DecodeError{
-			Code: common.ErrorCodeInvalidFrame, Place: broken.Place, Reason: broken.Reason,
+			Code: common.ErrorCodeInvalidFrame, Place: broken.Place, Rule: string(broken.Rule), Reason: broken.Reason,
 			DuplicateMember: broken.Rule == wirejson.RuleDuplicate,
 		}
 	}
-	e := &DecodeError{Code: common.ErrorCodeInvalidFrame, Place: fault.Place, Reason: fault.Reason}
+	e := &DecodeError{Code: common.ErrorCodeInvalidFrame, Place: fault.Place, Rule: string(fault.Rule), Reason: fault.Reason}
 	if fault.Code != "" {
 		e.Code = common.ErrorCode(fault.Code)
 	}

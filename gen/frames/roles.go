@@ -11,10 +11,16 @@ type FeatureSet uint64
 
 // The extensions that the schemas speak of.
 const (
-	FeatureTrailingHash FeatureSet = 1 << 0 // trailing-hash
+	FeatureCancel       FeatureSet = 1 << 0 // cancel
+	FeatureOnExisting   FeatureSet = 1 << 1 // on-existing
+	FeatureProgress     FeatureSet = 1 << 2 // progress
+	FeatureTrailingHash FeatureSet = 1 << 3 // trailing-hash
 )
 
 var featureNames = [...]string{
+	"cancel",
+	"on-existing",
+	"progress",
 	"trailing-hash",
 }
 
@@ -37,6 +43,9 @@ func (*ErrorFrame) FrameType() FrameType { return FrameTypeError }
 func (*Hello) FrameType() FrameType { return FrameTypeHello }
 
 // FrameType is the tag of the frame.
+func (*TransferCancel) FrameType() FrameType { return FrameTypeTransferCancel }
+
+// FrameType is the tag of the frame.
 func (*TransferChunk) FrameType() FrameType { return FrameTypeTransferChunk }
 
 // FrameType is the tag of the frame.
@@ -52,6 +61,9 @@ func (*TransferInit) FrameType() FrameType { return FrameTypeTransferInit }
 func (*TransferInitResponse) FrameType() FrameType { return FrameTypeTransferInitResponse }
 
 // FrameType is the tag of the frame.
+func (*TransferProgress) FrameType() FrameType { return FrameTypeTransferProgress }
+
+// FrameType is the tag of the frame.
 func (*Welcome) FrameType() FrameType { return FrameTypeWelcome }
 
 // kinds is every frame by its tag.
@@ -59,11 +71,13 @@ var kinds = map[FrameType]kind{
 	FrameTypeClientFileUploadRequest: {func() strictFrame { return new(ClientFileUploadRequest) }, false, true, 0},
 	FrameTypeError:                   {func() strictFrame { return new(ErrorFrame) }, true, true, 0},
 	FrameTypeHello:                   {func() strictFrame { return new(Hello) }, true, false, 0},
+	FrameTypeTransferCancel:          {func() strictFrame { return new(TransferCancel) }, true, true, FeatureCancel},
 	FrameTypeTransferChunk:           {func() strictFrame { return new(TransferChunk) }, true, true, 0},
 	FrameTypeTransferComplete:        {func() strictFrame { return new(TransferComplete) }, true, true, 0},
 	FrameTypeTransferFinish:          {func() strictFrame { return new(TransferFinish) }, true, true, 0},
 	FrameTypeTransferInit:            {func() strictFrame { return new(TransferInit) }, true, true, 0},
 	FrameTypeTransferInitResponse:    {func() strictFrame { return new(TransferInitResponse) }, true, true, 0},
+	FrameTypeTransferProgress:        {func() strictFrame { return new(TransferProgress) }, true, true, FeatureProgress},
 	FrameTypeWelcome:                 {func() strictFrame { return new(Welcome) }, false, true, 0},
 }
 
@@ -71,11 +85,13 @@ var kinds = map[FrameType]kind{
 type BrainHandler interface {
 	HandleErrorFrame(f *ErrorFrame) error
 	HandleHello(f *Hello) error
+	HandleTransferCancel(f *TransferCancel) error
 	HandleTransferChunk(f *TransferChunk) error
 	HandleTransferComplete(f *TransferComplete) error
 	HandleTransferFinish(f *TransferFinish) error
 	HandleTransferInit(f *TransferInit) error
 	HandleTransferInitResponse(f *TransferInitResponse) error
+	HandleTransferProgress(f *TransferProgress) error
 }
 
 // DispatchToBrain calls the one method of h that takes f.
@@ -85,6 +101,8 @@ func DispatchToBrain(h BrainHandler, f Frame) error {
 		return h.HandleErrorFrame(f)
 	case *Hello:
 		return h.HandleHello(f)
+	case *TransferCancel:
+		return h.HandleTransferCancel(f)
 	case *TransferChunk:
 		return h.HandleTransferChunk(f)
 	case *TransferComplete:
@@ -95,6 +113,8 @@ func DispatchToBrain(h BrainHandler, f Frame) error {
 		return h.HandleTransferInit(f)
 	case *TransferInitResponse:
 		return h.HandleTransferInitResponse(f)
+	case *TransferProgress:
+		return h.HandleTransferProgress(f)
 	}
 	return errors.New("frame of the wrong direction for a Brain")
 }
@@ -103,11 +123,13 @@ func DispatchToBrain(h BrainHandler, f Frame) error {
 type FootHandler interface {
 	HandleClientFileUploadRequest(f *ClientFileUploadRequest) error
 	HandleErrorFrame(f *ErrorFrame) error
+	HandleTransferCancel(f *TransferCancel) error
 	HandleTransferChunk(f *TransferChunk) error
 	HandleTransferComplete(f *TransferComplete) error
 	HandleTransferFinish(f *TransferFinish) error
 	HandleTransferInit(f *TransferInit) error
 	HandleTransferInitResponse(f *TransferInitResponse) error
+	HandleTransferProgress(f *TransferProgress) error
 	HandleWelcome(f *Welcome) error
 }
 
@@ -118,6 +140,8 @@ func DispatchToFoot(h FootHandler, f Frame) error {
 		return h.HandleClientFileUploadRequest(f)
 	case *ErrorFrame:
 		return h.HandleErrorFrame(f)
+	case *TransferCancel:
+		return h.HandleTransferCancel(f)
 	case *TransferChunk:
 		return h.HandleTransferChunk(f)
 	case *TransferComplete:
@@ -128,6 +152,8 @@ func DispatchToFoot(h FootHandler, f Frame) error {
 		return h.HandleTransferInit(f)
 	case *TransferInitResponse:
 		return h.HandleTransferInitResponse(f)
+	case *TransferProgress:
+		return h.HandleTransferProgress(f)
 	case *Welcome:
 		return h.HandleWelcome(f)
 	}

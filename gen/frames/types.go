@@ -12,11 +12,13 @@ const (
 	FrameTypeClientFileUploadRequest FrameType = "client.file.upload.request"
 	FrameTypeError                   FrameType = "error"
 	FrameTypeHello                   FrameType = "hello"
+	FrameTypeTransferCancel          FrameType = "transfer_cancel"
 	FrameTypeTransferChunk           FrameType = "transfer_chunk"
 	FrameTypeTransferComplete        FrameType = "transfer_complete"
 	FrameTypeTransferFinish          FrameType = "transfer_finish"
 	FrameTypeTransferInit            FrameType = "transfer_init"
 	FrameTypeTransferInitResponse    FrameType = "transfer_init_response"
+	FrameTypeTransferProgress        FrameType = "transfer_progress"
 	FrameTypeWelcome                 FrameType = "welcome"
 )
 
@@ -24,6 +26,16 @@ const (
 const (
 	HashCheckMismatch HashCheck = "mismatch"
 	HashCheckOk       HashCheck = "ok"
+)
+
+// Defines values for ProgressState.
+const (
+	ProgressStateHashing            ProgressState = "hashing"
+	ProgressStateQueued             ProgressState = "queued"
+	ProgressStateStreaming          ProgressState = "streaming"
+	ProgressStateSuspended          ProgressState = "suspended"
+	ProgressStateVerifying          ProgressState = "verifying"
+	ProgressStateWaitingForApproval ProgressState = "waiting_for_approval"
 )
 
 // FrameType is the tag of a frame.
@@ -101,6 +113,18 @@ type Hello struct {
 	Features []string `json:"features"`
 }
 
+// TransferCancel ends a transfer as cancelled, in whatever state it is before its outcome; it is not answered.
+type TransferCancel struct {
+	// Type is the tag of this frame.
+	Type FrameType `json:"type" tstype:"'transfer_cancel',required"`
+
+	// TransferID names one transfer, end to end: any UUID but nil and max; Brain mints version 7.
+	TransferID common.TransferID `json:"transferId"`
+
+	// Reason says for people why.
+	Reason string `json:"reason"`
+}
+
 // TransferChunk carries a piece of the file.
 type TransferChunk struct {
 	// Type is the tag of this frame.
@@ -144,6 +168,9 @@ type TransferComplete struct {
 
 	// HashCheck says how the comparison of the hashes ended; null when there was none.
 	HashCheck *HashCheck `json:"hashCheck" tstype:"HashCheck | null,required"`
+
+	// Path names the file that was published, relative to the receiver's root.
+	Path *string `json:"path,omitempty"`
 }
 
 // TransferFinish ends the transfer at the sender; it is not answered.
@@ -189,6 +216,9 @@ type TransferInit struct {
 
 	// Attrs carries a file's attributes; each is optional and stands for itself.
 	Attrs *common.FileAttrs `json:"attrs,omitempty"`
+
+	// OnExisting says what a Foot does when the target exists; absent is replace. A Brain goes by its own tool's argument.
+	OnExisting *common.OnExisting `json:"onExisting,omitempty"`
 }
 
 // TransferInitResponse answers transfer_init: the receiver takes the file or refuses it.
@@ -207,6 +237,27 @@ type TransferInitResponse struct {
 
 	// ErrorCode says for programs what went wrong.
 	ErrorCode *common.ErrorCode `json:"errorCode,omitempty"`
+}
+
+// ProgressState says what is being done.
+type ProgressState string
+
+// TransferProgress tells how far its sender has come with a transfer; at most four a second. It may overtake chunks.
+type TransferProgress struct {
+	// Type is the tag of this frame.
+	Type FrameType `json:"type" tstype:"'transfer_progress',required"`
+
+	// TransferID names one transfer, end to end: any UUID but nil and max; Brain mints version 7.
+	TransferID common.TransferID `json:"transferId"`
+
+	// State says what is being done.
+	State ProgressState `json:"state"`
+
+	// Bytes counts the bytes for which that is done.
+	Bytes int64 `json:"bytes"`
+
+	// TotalBytes counts the bytes of the whole file; 0 until that is known.
+	TotalBytes int64 `json:"totalBytes"`
 }
 
 // WelcomeSettings tells Brain's limits, which a sender checks first.

@@ -73,11 +73,20 @@ func (v *ClientFileDownloadInput) ReadStrict(r *wirejson.Reader, closed bool) *w
 			if f != nil {
 				return f.At("attrs")
 			}
-		case "foot":
+		case "onExisting":
 			if seen&(1<<4) != 0 {
-				return r.Duplicate("foot")
+				return r.Duplicate("onExisting")
 			}
 			seen |= 1 << 4
+			v.OnExisting, f = wirejson.Ptr(wirejson.ReadString[common.OnExisting](r))
+			if f != nil {
+				return f.At("onExisting")
+			}
+		case "foot":
+			if seen&(1<<5) != 0 {
+				return r.Duplicate("foot")
+			}
+			seen |= 1 << 5
 			v.Foot, f = wirejson.Ptr(r.String())
 			if f != nil {
 				return f.At("foot")
@@ -127,6 +136,13 @@ func (v *ClientFileDownloadInput) checkOwn() *wirejson.Fault {
 	if f := wirejson.Match(v.LocalPath, pattern1); f != nil {
 		return f.Coded("maxLength", "invalid_path").Coded("pattern", "path_escapes_sandbox").At("localPath")
 	}
+	if v.OnExisting != nil {
+		switch *v.OnExisting {
+		case common.OnExistingReplace, common.OnExistingError, common.OnExistingKeepBoth:
+		default:
+			return wirejson.New("enum", `must be one of "replace", "error", "keep_both"`).At("onExisting")
+		}
+	}
 	if v.Foot != nil {
 		if f := wirejson.Text((*v.Foot), 1, 128); f != nil {
 			return f.At("foot")
@@ -164,6 +180,12 @@ func (v *ClientFileDownloadInput) AppendValue(dst []byte) ([]byte, error) {
 	if v.Attrs != nil {
 		dst = append(dst, `"attrs":`...)
 		if dst, err = v.Attrs.AppendValue(dst); err != nil {
+			return dst, err
+		}
+	}
+	if v.OnExisting != nil {
+		dst = append(dst, `"onExisting":`...)
+		if dst, err = wirejson.String(dst, string((*v.OnExisting))); err != nil {
 			return dst, err
 		}
 	}
@@ -496,11 +518,20 @@ func (v *ClientFileUploadInput) ReadStrict(r *wirejson.Reader, closed bool) *wir
 			if f != nil {
 				return f.At("attrs")
 			}
-		case "foot":
+		case "onExisting":
 			if seen&(1<<4) != 0 {
-				return r.Duplicate("foot")
+				return r.Duplicate("onExisting")
 			}
 			seen |= 1 << 4
+			v.OnExisting, f = wirejson.Ptr(wirejson.ReadString[common.OnExisting](r))
+			if f != nil {
+				return f.At("onExisting")
+			}
+		case "foot":
+			if seen&(1<<5) != 0 {
+				return r.Duplicate("foot")
+			}
+			seen |= 1 << 5
 			v.Foot, f = wirejson.Ptr(r.String())
 			if f != nil {
 				return f.At("foot")
@@ -550,6 +581,13 @@ func (v *ClientFileUploadInput) checkOwn() *wirejson.Fault {
 	if f := wirejson.Match(v.RemotePath, pattern1); f != nil {
 		return f.Coded("maxLength", "invalid_path").Coded("pattern", "path_escapes_sandbox").At("remotePath")
 	}
+	if v.OnExisting != nil {
+		switch *v.OnExisting {
+		case common.OnExistingReplace, common.OnExistingError, common.OnExistingKeepBoth:
+		default:
+			return wirejson.New("enum", `must be one of "replace", "error", "keep_both"`).At("onExisting")
+		}
+	}
 	if v.Foot != nil {
 		if f := wirejson.Text((*v.Foot), 1, 128); f != nil {
 			return f.At("foot")
@@ -587,6 +625,12 @@ func (v *ClientFileUploadInput) AppendValue(dst []byte) ([]byte, error) {
 	if v.Attrs != nil {
 		dst = append(dst, `"attrs":`...)
 		if dst, err = v.Attrs.AppendValue(dst); err != nil {
+			return dst, err
+		}
+	}
+	if v.OnExisting != nil {
+		dst = append(dst, `"onExisting":`...)
+		if dst, err = wirejson.String(dst, string((*v.OnExisting))); err != nil {
 			return dst, err
 		}
 	}
@@ -1107,6 +1151,556 @@ func (v ClientListOutput) MarshalJSON() ([]byte, error) { return v.AppendJSON(ni
 // *common.DecodeError. No bytes at all stand for {}.
 func DecodeClientListOutput(message []byte) (*ClientListOutput, error) {
 	v := new(ClientListOutput)
+	if err := common.DecodeStrict(message, v, false, common.ErrorCodeInvalidRequest); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// ReadStrict reads a TransferCancelInput as its schema says; closed refuses members that it
+// does not have.
+func (v *TransferCancelInput) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "transferId":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("transferId")
+			}
+			seen |= 1 << 0
+			v.TransferID, f = r.UUID()
+			if f != nil {
+				return f.At("transferId")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<0) == 0 {
+		return wirejson.Missing("transferId", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *TransferCancelInput) checkOwn() *wirejson.Fault {
+	if v.TransferID == excluded0 {
+		return wirejson.New("not", `must not be 00000000-0000-0000-0000-000000000000`).At("transferId")
+	}
+	if v.TransferID == excluded1 {
+		return wirejson.New("not", `must not be ffffffff-ffff-ffff-ffff-ffffffffffff`).At("transferId")
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *TransferCancelInput) CheckRules() *wirejson.Fault {
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *TransferCancelInput) AppendValue(dst []byte) ([]byte, error) {
+	dst = append(dst, '{')
+	dst = append(dst, `"transferId":`...)
+	dst = wirejson.UUID(dst, v.TransferID)
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *TransferCancelInput) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *TransferCancelInput) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v TransferCancelInput) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// DecodeTransferCancelInput reads a message as its schema says; its error is a
+// *common.DecodeError. No bytes at all stand for {}.
+func DecodeTransferCancelInput(message []byte) (*TransferCancelInput, error) {
+	v := new(TransferCancelInput)
+	if err := common.DecodeStrict(message, v, true, common.ErrorCodeInvalidRequest); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// ReadStrict reads a TransferCancelOutput as its schema says; closed refuses members that it
+// does not have.
+func (v *TransferCancelOutput) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "ok":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("ok")
+			}
+			seen |= 1 << 0
+			v.Ok, f = r.Bool()
+			if f != nil {
+				return f.At("ok")
+			}
+		case "error":
+			if seen&(1<<1) != 0 {
+				return r.Duplicate("error")
+			}
+			seen |= 1 << 1
+			v.Error, f = wirejson.OrNull(r, func(r *wirejson.Reader) (string, *wirejson.Fault) { return r.String() })
+			if f != nil {
+				return f.At("error")
+			}
+		case "errorCode":
+			if seen&(1<<2) != 0 {
+				return r.Duplicate("errorCode")
+			}
+			seen |= 1 << 2
+			v.ErrorCode, f = wirejson.Ptr(wirejson.ReadString[common.ErrorCode](r))
+			if f != nil {
+				return f.At("errorCode")
+			}
+		case "transferId":
+			if seen&(1<<3) != 0 {
+				return r.Duplicate("transferId")
+			}
+			seen |= 1 << 3
+			v.TransferID, f = wirejson.Ptr(r.UUID())
+			if f != nil {
+				return f.At("transferId")
+			}
+		case "state":
+			if seen&(1<<4) != 0 {
+				return r.Duplicate("state")
+			}
+			seen |= 1 << 4
+			v.State, f = wirejson.Ptr(wirejson.ReadString[common.TransferState](r))
+			if f != nil {
+				return f.At("state")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<0) == 0 {
+		return wirejson.Missing("ok", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *TransferCancelOutput) checkOwn() *wirejson.Fault {
+	if v.Error != nil {
+		if f := wirejson.Text((*v.Error), 0, 4096); f != nil {
+			return f.At("error")
+		}
+	}
+	if v.ErrorCode != nil {
+		switch *v.ErrorCode {
+		case common.ErrorCodePathEscapesSandbox, common.ErrorCodeSymlinkNotAllowed, common.ErrorCodePathProtected, common.ErrorCodeInvalidPath, common.ErrorCodeInvalidRequest, common.ErrorCodeInvalidFrame, common.ErrorCodeNotFound, common.ErrorCodeDirNotFound, common.ErrorCodeNotRegularFile, common.ErrorCodeAlreadyExists, common.ErrorCodeTargetBusy, common.ErrorCodeConflict, common.ErrorCodeSizeLimit, common.ErrorCodeSizeMismatch, common.ErrorCodeHashMismatch, common.ErrorCodeHashRequired, common.ErrorCodeOutOfOrder, common.ErrorCodeMalformedChunk, common.ErrorCodeChunkTooLarge, common.ErrorCodeSizeExceeded, common.ErrorCodeInsufficientSpace, common.ErrorCodeDiskFull, common.ErrorCodeQuota, common.ErrorCodePermissionDenied, common.ErrorCodeAccessDenied, common.ErrorCodeSourceChanged, common.ErrorCodeInitTimeout, common.ErrorCodeChunkTimeout, common.ErrorCodeCompleteTimeout, common.ErrorCodeDigestTimeout, common.ErrorCodeConnectionLost, common.ErrorCodeStaleEpoch, common.ErrorCodeUnknownTransfer, common.ErrorCodeDuplicateTransfer, common.ErrorCodeCancelled, common.ErrorCodeDeclined, common.ErrorCodeNoFoot, common.ErrorCodeFootAmbiguous, common.ErrorCodeProjectSuspended, common.ErrorCodeLimit, common.ErrorCodeUnsupported, common.ErrorCodeUnauthorized, common.ErrorCodePreconditionFailed, common.ErrorCodeDraining, common.ErrorCodeHandshakeFailed, common.ErrorCodeUnsupportedVersion, common.ErrorCodeIdentityMismatch, common.ErrorCodeUnknownType, common.ErrorCodeUnexpectedFrame, common.ErrorCodeInternal:
+		default:
+			return wirejson.New("enum", `must be a known ErrorCode`).At("errorCode")
+		}
+	}
+	if v.TransferID != nil {
+		if (*v.TransferID) == excluded0 {
+			return wirejson.New("not", `must not be 00000000-0000-0000-0000-000000000000`).At("transferId")
+		}
+		if (*v.TransferID) == excluded1 {
+			return wirejson.New("not", `must not be ffffffff-ffff-ffff-ffff-ffffffffffff`).At("transferId")
+		}
+	}
+	if v.State != nil {
+		switch *v.State {
+		case common.TransferStateQueued, common.TransferStateWaitingForApproval, common.TransferStateHashing, common.TransferStateStreaming, common.TransferStateVerifying, common.TransferStateSuspended, common.TransferStateComplete, common.TransferStateFailed, common.TransferStateCancelled:
+		default:
+			return wirejson.New("enum", `must be one of "queued", "waiting_for_approval", "hashing", "streaming", "verifying", "suspended", "complete", "failed", "cancelled"`).At("state")
+		}
+	}
+	if v.Ok {
+		if v.TransferID == nil {
+			return wirejson.Missing("transferId", "")
+		}
+		if v.State == nil {
+			return wirejson.Missing("state", "")
+		}
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *TransferCancelOutput) CheckRules() *wirejson.Fault {
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *TransferCancelOutput) AppendValue(dst []byte) ([]byte, error) {
+	var err error
+	dst = append(dst, '{')
+	dst = append(dst, `"ok":`...)
+	dst = wirejson.Bool(dst, v.Ok)
+	dst = append(dst, `"error":`...)
+	if v.Error == nil {
+		dst = append(dst, `null,`...)
+	} else {
+		if dst, err = wirejson.String(dst, (*v.Error)); err != nil {
+			return dst, err
+		}
+	}
+	if v.ErrorCode != nil {
+		dst = append(dst, `"errorCode":`...)
+		if dst, err = wirejson.String(dst, string((*v.ErrorCode))); err != nil {
+			return dst, err
+		}
+	}
+	if v.TransferID != nil {
+		dst = append(dst, `"transferId":`...)
+		dst = wirejson.UUID(dst, (*v.TransferID))
+	}
+	if v.State != nil {
+		dst = append(dst, `"state":`...)
+		if dst, err = wirejson.String(dst, string((*v.State))); err != nil {
+			return dst, err
+		}
+	}
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *TransferCancelOutput) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *TransferCancelOutput) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v TransferCancelOutput) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// DecodeTransferCancelOutput reads a message as its schema says; its error is a
+// *common.DecodeError. No bytes at all stand for {}.
+func DecodeTransferCancelOutput(message []byte) (*TransferCancelOutput, error) {
+	v := new(TransferCancelOutput)
+	if err := common.DecodeStrict(message, v, false, common.ErrorCodeInvalidRequest); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// ReadStrict reads a TransferStatusInput as its schema says; closed refuses members that it
+// does not have.
+func (v *TransferStatusInput) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "transferId":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("transferId")
+			}
+			seen |= 1 << 0
+			v.TransferID, f = wirejson.Ptr(r.UUID())
+			if f != nil {
+				return f.At("transferId")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *TransferStatusInput) checkOwn() *wirejson.Fault {
+	if v.TransferID != nil {
+		if (*v.TransferID) == excluded0 {
+			return wirejson.New("not", `must not be 00000000-0000-0000-0000-000000000000`).At("transferId")
+		}
+		if (*v.TransferID) == excluded1 {
+			return wirejson.New("not", `must not be ffffffff-ffff-ffff-ffff-ffffffffffff`).At("transferId")
+		}
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *TransferStatusInput) CheckRules() *wirejson.Fault {
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *TransferStatusInput) AppendValue(dst []byte) ([]byte, error) {
+	dst = append(dst, '{')
+	if v.TransferID != nil {
+		dst = append(dst, `"transferId":`...)
+		dst = wirejson.UUID(dst, (*v.TransferID))
+	}
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *TransferStatusInput) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *TransferStatusInput) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v TransferStatusInput) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// DecodeTransferStatusInput reads a message as its schema says; its error is a
+// *common.DecodeError. No bytes at all stand for {}.
+func DecodeTransferStatusInput(message []byte) (*TransferStatusInput, error) {
+	v := new(TransferStatusInput)
+	if err := common.DecodeStrict(message, v, true, common.ErrorCodeInvalidRequest); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// ReadStrict reads a TransferStatusOutput as its schema says; closed refuses members that it
+// does not have.
+func (v *TransferStatusOutput) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "ok":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("ok")
+			}
+			seen |= 1 << 0
+			v.Ok, f = r.Bool()
+			if f != nil {
+				return f.At("ok")
+			}
+		case "error":
+			if seen&(1<<1) != 0 {
+				return r.Duplicate("error")
+			}
+			seen |= 1 << 1
+			v.Error, f = wirejson.OrNull(r, func(r *wirejson.Reader) (string, *wirejson.Fault) { return r.String() })
+			if f != nil {
+				return f.At("error")
+			}
+		case "errorCode":
+			if seen&(1<<2) != 0 {
+				return r.Duplicate("errorCode")
+			}
+			seen |= 1 << 2
+			v.ErrorCode, f = wirejson.Ptr(wirejson.ReadString[common.ErrorCode](r))
+			if f != nil {
+				return f.At("errorCode")
+			}
+		case "transfers":
+			if seen&(1<<3) != 0 {
+				return r.Duplicate("transfers")
+			}
+			seen |= 1 << 3
+			v.Transfers, f = wirejson.ReadItems(r, 1000, func(r *wirejson.Reader) (common.TransferStatus, *wirejson.Fault) {
+				return wirejson.ReadObject[common.TransferStatus](r, false)
+			})
+			if f != nil {
+				return f.At("transfers")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<0) == 0 {
+		return wirejson.Missing("ok", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *TransferStatusOutput) checkOwn() *wirejson.Fault {
+	if v.Error != nil {
+		if f := wirejson.Text((*v.Error), 0, 4096); f != nil {
+			return f.At("error")
+		}
+	}
+	if v.ErrorCode != nil {
+		switch *v.ErrorCode {
+		case common.ErrorCodePathEscapesSandbox, common.ErrorCodeSymlinkNotAllowed, common.ErrorCodePathProtected, common.ErrorCodeInvalidPath, common.ErrorCodeInvalidRequest, common.ErrorCodeInvalidFrame, common.ErrorCodeNotFound, common.ErrorCodeDirNotFound, common.ErrorCodeNotRegularFile, common.ErrorCodeAlreadyExists, common.ErrorCodeTargetBusy, common.ErrorCodeConflict, common.ErrorCodeSizeLimit, common.ErrorCodeSizeMismatch, common.ErrorCodeHashMismatch, common.ErrorCodeHashRequired, common.ErrorCodeOutOfOrder, common.ErrorCodeMalformedChunk, common.ErrorCodeChunkTooLarge, common.ErrorCodeSizeExceeded, common.ErrorCodeInsufficientSpace, common.ErrorCodeDiskFull, common.ErrorCodeQuota, common.ErrorCodePermissionDenied, common.ErrorCodeAccessDenied, common.ErrorCodeSourceChanged, common.ErrorCodeInitTimeout, common.ErrorCodeChunkTimeout, common.ErrorCodeCompleteTimeout, common.ErrorCodeDigestTimeout, common.ErrorCodeConnectionLost, common.ErrorCodeStaleEpoch, common.ErrorCodeUnknownTransfer, common.ErrorCodeDuplicateTransfer, common.ErrorCodeCancelled, common.ErrorCodeDeclined, common.ErrorCodeNoFoot, common.ErrorCodeFootAmbiguous, common.ErrorCodeProjectSuspended, common.ErrorCodeLimit, common.ErrorCodeUnsupported, common.ErrorCodeUnauthorized, common.ErrorCodePreconditionFailed, common.ErrorCodeDraining, common.ErrorCodeHandshakeFailed, common.ErrorCodeUnsupportedVersion, common.ErrorCodeIdentityMismatch, common.ErrorCodeUnknownType, common.ErrorCodeUnexpectedFrame, common.ErrorCodeInternal:
+		default:
+			return wirejson.New("enum", `must be a known ErrorCode`).At("errorCode")
+		}
+	}
+	if v.Transfers != nil {
+		if f := wirejson.Count(len(v.Transfers), 0, 1000); f != nil {
+			return f.At("transfers")
+		}
+	}
+	if v.Ok {
+		if v.Transfers == nil {
+			return wirejson.Missing("transfers", "")
+		}
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *TransferStatusOutput) CheckRules() *wirejson.Fault {
+	for i := range v.Transfers {
+		if f := v.Transfers[i].CheckRules(); f != nil {
+			return f.AtIndex(i).At("transfers")
+		}
+	}
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *TransferStatusOutput) AppendValue(dst []byte) ([]byte, error) {
+	var err error
+	dst = append(dst, '{')
+	dst = append(dst, `"ok":`...)
+	dst = wirejson.Bool(dst, v.Ok)
+	dst = append(dst, `"error":`...)
+	if v.Error == nil {
+		dst = append(dst, `null,`...)
+	} else {
+		if dst, err = wirejson.String(dst, (*v.Error)); err != nil {
+			return dst, err
+		}
+	}
+	if v.ErrorCode != nil {
+		dst = append(dst, `"errorCode":`...)
+		if dst, err = wirejson.String(dst, string((*v.ErrorCode))); err != nil {
+			return dst, err
+		}
+	}
+	if v.Transfers != nil {
+		dst = append(dst, `"transfers":`...)
+		dst = append(dst, '[')
+		for i := range v.Transfers {
+			if dst, err = v.Transfers[i].AppendValue(dst); err != nil {
+				return dst, err
+			}
+		}
+		dst = wirejson.EndArray(dst)
+	}
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *TransferStatusOutput) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *TransferStatusOutput) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v TransferStatusOutput) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// DecodeTransferStatusOutput reads a message as its schema says; its error is a
+// *common.DecodeError. No bytes at all stand for {}.
+func DecodeTransferStatusOutput(message []byte) (*TransferStatusOutput, error) {
+	v := new(TransferStatusOutput)
 	if err := common.DecodeStrict(message, v, false, common.ErrorCodeInvalidRequest); err != nil {
 		return nil, err
 	}

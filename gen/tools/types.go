@@ -20,6 +20,9 @@ type ClientFileDownloadInput struct {
 	// Attrs carries a file's attributes; each is optional and stands for itself.
 	Attrs *common.FileAttrs `json:"attrs,omitempty"`
 
+	// OnExisting says what happens when the target exists: replace (the default), error, or keep_both, which gives the new file a free name.
+	OnExisting *common.OnExisting `json:"onExisting,omitempty"`
+
 	// Foot names the Foot; may be left out when only one is connected.
 	Foot *string `json:"foot,omitempty"`
 }
@@ -61,6 +64,9 @@ type ClientFileUploadInput struct {
 
 	// Attrs carries a file's attributes; each is optional and stands for itself.
 	Attrs *common.FileAttrs `json:"attrs,omitempty"`
+
+	// OnExisting says what happens when the target exists: replace (the default), error, or keep_both, which gives the new file a free name.
+	OnExisting *common.OnExisting `json:"onExisting,omitempty"`
 
 	// Foot names the Foot; may be left out when only one is connected.
 	Foot *string `json:"foot,omitempty"`
@@ -106,6 +112,51 @@ type ClientListOutput struct {
 
 	// Feet lists the connected Feet.
 	Feet []common.ConnectedFoot `json:"feet,omitempty"`
+}
+
+// TransferCancelInput cancels a transfer that runs or waits. Nothing is written then; a transfer that has already ended stays as it ended.
+type TransferCancelInput struct {
+	// TransferID names the transfer, as transfer_status tells it.
+	TransferID common.TransferID `json:"transferId"`
+}
+
+// TransferCancelOutput tells how the transfer ended.
+type TransferCancelOutput struct {
+	// Ok says whether it went well.
+	Ok bool `json:"ok"`
+
+	// Error says for people what went wrong; null when nothing did.
+	Error *string `json:"error" tstype:"string | null,required"`
+
+	// ErrorCode says for programs what went wrong.
+	ErrorCode *common.ErrorCode `json:"errorCode,omitempty"`
+
+	// TransferID names one transfer, end to end: any UUID but nil and max; Brain mints version 7.
+	TransferID *common.TransferID `json:"transferId,omitempty"`
+
+	// State says how it ended: cancelled, or complete or failed where that was quicker.
+	State *common.TransferState `json:"state,omitempty"`
+}
+
+// TransferStatusInput tells how far transfers have come: those that run or wait, and those that ended in the last ten minutes, the newest first.
+type TransferStatusInput struct {
+	// TransferID names the one transfer to tell about; left out, all of the project are told.
+	TransferID *common.TransferID `json:"transferId,omitempty"`
+}
+
+// TransferStatusOutput tells how far the transfers have come.
+type TransferStatusOutput struct {
+	// Ok says whether it went well.
+	Ok bool `json:"ok"`
+
+	// Error says for people what went wrong; null when nothing did.
+	Error *string `json:"error" tstype:"string | null,required"`
+
+	// ErrorCode says for programs what went wrong.
+	ErrorCode *common.ErrorCode `json:"errorCode,omitempty"`
+
+	// Transfers lists the transfers, the newest first.
+	Transfers []common.TransferStatus `json:"transfers,omitempty"`
 }
 
 // WorkspaceCreateEphemeralDirInput creates an empty RootDir in Brain's workspace that files can be transferred into and out of. It does not outlive a suspended project.
