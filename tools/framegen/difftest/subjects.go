@@ -67,6 +67,10 @@ var toolDecoders = map[string]func([]byte) (Message, error){
 	"client_file_download.output":           tool(tools.DecodeClientFileDownloadOutput),
 	"client_list.input":                     tool(tools.DecodeClientListInput),
 	"client_list.output":                    tool(tools.DecodeClientListOutput),
+	"transfer_cancel.input":                 tool(tools.DecodeTransferCancelInput),
+	"transfer_cancel.output":                tool(tools.DecodeTransferCancelOutput),
+	"transfer_status.input":                 tool(tools.DecodeTransferStatusInput),
+	"transfer_status.output":                tool(tools.DecodeTransferStatusOutput),
 	"workspace_create_ephemeral_dir.input":  tool(tools.DecodeWorkspaceCreateEphemeralDirInput),
 	"workspace_create_ephemeral_dir.output": tool(tools.DecodeWorkspaceCreateEphemeralDirOutput),
 }
