@@ -47,7 +47,7 @@ func TestTheHTTPAPIAnswersAUserAsItsDocumentSays(t *testing.T) {
 	if newest := transfers.Transfers[0]; newest.TransferID != failed.TransferID || newest.State != "failed" || newest.ErrorCode != "not_found" {
 		t.Errorf("the newest transfer is %+v", newest)
 	}
-	if second := transfers.Transfers[1]; second.Path != dir+"/second" || second.State != "complete" || second.Bytes != 1000 ||
+	if second := transfers.Transfers[1]; second.Path != "second" || second.State != "complete" || second.Bytes != 1000 ||
 		second.TotalBytes != 1000 || second.Direction != "upload" || second.Foot != "laptop" {
 		t.Errorf("the second transfer is %+v", second)
 	}
