@@ -27,6 +27,9 @@ type Feet interface {
 	Feet(workspace.Project) []common.ConnectedFoot
 	// Transfers returns the latest first.
 	Transfers(workspace.Project) []common.TransferStatus
+	// Cancel ends a transfer, asked for with the owner's token if one is given,
+	// and returns how it ended.
+	Cancel(ctx context.Context, p workspace.Project, id common.TransferID, owner string) (common.TransferState, error)
 }
 
 // Dirs knows the RootDirs.

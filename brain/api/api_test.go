@@ -28,6 +28,7 @@ type brain struct {
 	feet      []common.ConnectedFoot
 	transfers []common.TransferStatus
 	dirs      []workspace.Descriptor
+	cancelled []common.TransferID
 	err       error
 }
 
@@ -43,6 +44,14 @@ func (b *brain) Transfers(p workspace.Project) []common.TransferStatus {
 		return nil
 	}
 	return b.transfers
+}
+
+func (b *brain) Cancel(_ context.Context, p workspace.Project, id common.TransferID, owner string) (common.TransferState, error) {
+	if p != research || len(b.transfers) == 0 || b.transfers[0].TransferID != id {
+		return "", fault.New(common.ErrorCodeNotFound)
+	}
+	b.cancelled = append(b.cancelled, id)
+	return common.TransferStateCancelled, nil
 }
 
 func (b *brain) List(_ context.Context, p workspace.Project) ([]workspace.Descriptor, error) {
@@ -122,6 +131,36 @@ func TestAUserSeesFeetDirsAndTransfersOfTheProject(t *testing.T) {
 		if status != http.StatusOK || strings.TrimSpace(body) != want {
 			t.Errorf("%s: %d\n%s, want\n%s", path, status, body, want)
 		}
+	}
+}
+
+func TestAUserCancelsATransferOfTheProject(t *testing.T) {
+	w := newWorld(t)
+	id, unknown := uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057"), uuid.New()
+	w.transfers = []common.TransferStatus{{TransferID: id}}
+	user := w.user(t)
+	for name, c := range map[string]struct {
+		path, token string
+		status      int
+		body        string
+	}{
+		"the transfer":     {base + "/transfers/" + id.String(), user, 200, `{"transferId":"01890a5d-ac96-774b-bcce-b302099a8057","state":"cancelled"}`},
+		"an unknown one":   {base + "/transfers/" + unknown.String(), user, 404, `"errorCode":"not_found"`},
+		"what is no id":    {base + "/transfers/x", user, 400, `"errorCode":"invalid_request"`},
+		"another project":  {"/api/v1/projects/other/transfers/" + id.String(), user, 404, `"errorCode":"not_found"`},
+		"no token":         {base + "/transfers/" + id.String(), "", 401, `"errorCode":"unauthorized"`},
+		"an agent's token": {base + "/transfers/" + id.String(), w.token(t, auth.RoleAgent, "acme", "research"), 403, `"errorCode":"access_denied"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := len(w.cancelled)
+			status, body, _ := w.ask(t, http.MethodDelete, c.path, c.token)
+			if status != c.status || !strings.Contains(body, c.body) {
+				t.Errorf("%d %s, want %d %s", status, body, c.status, c.body)
+			}
+			if (len(w.cancelled) > before) != (c.status == 200) {
+				t.Errorf("cancelled %v", w.cancelled)
+			}
+		})
 	}
 }
 

@@ -55,6 +55,19 @@ func (l *lists) ListTransfers(ctx context.Context, r api.ListTransfersRequestObj
 	return api.ListTransfers200JSONResponse{Transfers: transfers}, nil
 }
 
+// CancelTransfer answers DELETE …/transfers/{id}.
+func (l *lists) CancelTransfer(ctx context.Context, r api.CancelTransferRequestObject) (api.CancelTransferResponseObject, error) {
+	project, err := projectOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	state, err := l.Feet.Cancel(ctx, project, r.ID, "")
+	if err != nil {
+		return nil, err
+	}
+	return api.CancelTransfer200JSONResponse{TransferID: r.ID, State: state}, nil
+}
+
 // listed makes sure that an empty list is sent as one, not as null.
 func listed[T any](items []T) []T {
 	if items == nil {

@@ -36,6 +36,10 @@ type ledger struct {
 
 type entry struct {
 	project workspace.Project
+	owner   string // the token of the call
+	// cancel asks the transfer to end; over is closed when it has.
+	cancel  func()
+	over    chan struct{}
 	number  uint64 // in the order of the beginnings
 	told    common.TransferStatus
 	started time.Time
@@ -50,12 +54,13 @@ func newLedger() *ledger {
 	}
 }
 
-// begin enters a transfer.
-func (l *ledger) begin(p workspace.Project, t common.TransferStatus) {
+// begin enters a transfer that a token's call asks for.
+func (l *ledger) begin(p workspace.Project, owner string, t common.TransferStatus, cancel func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.begun++
-	e := &entry{project: p, number: l.begun, told: t, started: l.now()}
+	e := &entry{project: p, owner: owner, number: l.begun, told: t, started: l.now(),
+		cancel: cancel, over: make(chan struct{})}
 	e.told.StartedAt = e.started.UTC()
 	e.told.State = common.TransferStateQueued
 	l.running[t.TransferID] = e
@@ -87,6 +92,7 @@ func (l *ledger) end(id uuid.UUID, bytes int64, err error) {
 	delete(l.running, id)
 	e.ended = l.now()
 	e.conclude(bytes, err)
+	close(e.over)
 	l.ended[e.project] = append(l.ended[e.project], e)
 	l.prune(e.project)
 }
@@ -103,6 +109,29 @@ func (e *entry) conclude(bytes int64, err error) {
 	if f.Code == common.ErrorCodeCancelled {
 		e.told.State = common.TransferStateCancelled
 	}
+}
+
+// find returns a project's transfer that is still told.
+func (l *ledger) find(p workspace.Project, id uuid.UUID) *entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e := l.running[id]; e != nil && e.project == p {
+		return e
+	}
+	l.prune(p)
+	for _, e := range l.ended[p] {
+		if e.told.TransferID == id {
+			return e
+		}
+	}
+	return nil
+}
+
+// state is where a transfer stands now.
+func (l *ledger) state(e *entry) common.TransferState {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return e.told.State
 }
 
 // list returns a project's transfers, the latest first.

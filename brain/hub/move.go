@@ -23,6 +23,8 @@ type Request struct {
 	DirName    string // the RootDir
 	RemotePath string // in the RootDir
 	Attrs      *common.FileAttrs
+	// Owner is the token of the call.
+	Owner string
 }
 
 // move is a request on its way: what Upload and Download have in common.
@@ -168,12 +170,12 @@ func (h *Hub) run(ctx context.Context, p workspace.Project, m *move, d transfer.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(m.dir.Context(), func() { cancel(context.Cause(m.dir.Context())) })()
-	h.ledger.begin(p, common.TransferStatus{
+	h.ledger.begin(p, m.Owner, common.TransferStatus{
 		TransferID: m.id,
 		Direction:  common.Direction(d),
 		Foot:       m.foot.id.Name,
 		Path:       m.told(),
-	})
+	}, func() { cancel(fault.New(common.ErrorCodeCancelled)) })
 	result, err := do(ctx)
 	result.ID = m.id
 	h.ledger.end(m.id, result.BytesWritten, err)

@@ -36,6 +36,20 @@ var table = []tool{
 		refuse: failedTransfer,
 	},
 	{
+		name:   "transfer_status",
+		title:  "Tell how far transfers have come",
+		hints:  hints{readOnly: true, idempotent: true},
+		run:    typed(tools.DecodeTransferStatusInput, transferStatus),
+		refuse: failed,
+	},
+	{
+		name:   "transfer_cancel",
+		title:  "Cancel a transfer",
+		hints:  hints{destructive: true, idempotent: true},
+		run:    typed(tools.DecodeTransferCancelInput, transferCancel),
+		refuse: failed,
+	},
+	{
 		name:   "client_list",
 		title:  "List connected machines",
 		hints:  hints{readOnly: true, idempotent: true},

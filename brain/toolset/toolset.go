@@ -28,7 +28,11 @@ type Caller struct {
 	// Scope is what owns the RootDirs the caller creates; empty means that the
 	// token itself does.
 	Scope string
+	// Access is what the token may do to RootDirs; empty means edit.
+	Access common.Access
 }
+
+func (c Caller) mayEdit() bool { return c.Access != common.AccessRead }
 
 func (c Caller) scope() string {
 	if c.Scope != "" {

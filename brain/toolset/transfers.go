@@ -19,6 +19,7 @@ func clientFileUpload(ctx context.Context, t *Tools, c Caller, in *tools.ClientF
 		DirName:    in.DirName,
 		RemotePath: in.RemotePath,
 		Attrs:      in.Attrs,
+		Owner:      c.TokenID,
 	})
 	if err != nil {
 		return answer[tools.ClientFileUploadOutput]{id: minted(done.ID)}, err
@@ -35,6 +36,7 @@ func clientFileDownload(ctx context.Context, t *Tools, c Caller, in *tools.Clien
 		DirName:    in.DirName,
 		RemotePath: in.RemotePath,
 		Attrs:      in.Attrs,
+		Owner:      c.TokenID,
 	})
 	if err != nil {
 		return answer[tools.ClientFileDownloadOutput]{id: minted(done.ID)}, err

@@ -53,3 +53,11 @@ func (c *connection) HandleTransferComplete(f *frames.TransferComplete) error {
 func (c *connection) HandleTransferFinish(f *frames.TransferFinish) error {
 	return c.session.HandleTransferFinish(f)
 }
+
+func (c *connection) HandleTransferProgress(f *frames.TransferProgress) error {
+	return c.session.HandleTransferProgress(f)
+}
+
+func (c *connection) HandleTransferCancel(f *frames.TransferCancel) error {
+	return c.session.HandleTransferCancel(f)
+}

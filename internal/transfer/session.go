@@ -144,6 +144,16 @@ func (s *Session) HandleTransferFinish(f *frames.TransferFinish) error {
 	return s.deliver(f.TransferID, &event{kind: evFinish, frame: f})
 }
 
+// HandleTransferProgress takes the peer's word on how far it has come.
+func (s *Session) HandleTransferProgress(f *frames.TransferProgress) error {
+	return s.deliver(f.TransferID, &event{kind: evProgress, frame: f})
+}
+
+// HandleTransferCancel takes the peer's wish to end a transfer.
+func (s *Session) HandleTransferCancel(f *frames.TransferCancel) error {
+	return s.deliver(f.TransferID, &event{kind: evPeerCancel, frame: f})
+}
+
 // HandleClientFileUploadRequest begins to send the file that the peer asks for.
 // What goes wrong here is told by transfer_finish and nothing else.
 func (s *Session) HandleClientFileUploadRequest(f *frames.ClientFileUploadRequest) error {

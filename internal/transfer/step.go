@@ -9,12 +9,14 @@ import (
 // from this side's own goroutine (the transfer's worker), the third from
 // outside of both.
 const (
-	evInit     eventKind = iota // transfer_init
-	evResponse                  // transfer_init_response
-	evChunk                     // transfer_chunk
-	evComplete                  // transfer_complete
-	evFinish                    // transfer_finish
-	evInvalid                   // a frame of this transfer that broke its schema
+	evInit       eventKind = iota // transfer_init
+	evResponse                    // transfer_init_response
+	evChunk                       // transfer_chunk
+	evComplete                    // transfer_complete
+	evFinish                      // transfer_finish
+	evProgress                    // transfer_progress
+	evPeerCancel                  // transfer_cancel
+	evInvalid                     // a frame of this transfer that broke its schema
 
 	evOpened    // the source or the place is open
 	evHashed    // the source is hashed

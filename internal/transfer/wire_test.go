@@ -89,6 +89,12 @@ func (b brainSide) HandleTransferComplete(f *frames.TransferComplete) error {
 func (b brainSide) HandleTransferFinish(f *frames.TransferFinish) error {
 	return b.session.HandleTransferFinish(f)
 }
+func (b brainSide) HandleTransferProgress(f *frames.TransferProgress) error {
+	return b.session.HandleTransferProgress(f)
+}
+func (b brainSide) HandleTransferCancel(f *frames.TransferCancel) error {
+	return b.session.HandleTransferCancel(f)
+}
 
 type footSide struct{ brainSide }
 

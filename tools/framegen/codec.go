@@ -110,6 +110,9 @@ func (c *codec) reader(t *spec.Type) {
 	c.line("switch string(name) {")
 	for i, f := range t.Fields {
 		c.line("case %q:\nif seen&(1<<%d) != 0 {\nreturn r.Duplicate(%q)\n}\nseen |= 1 << %d", f.Name, i, f.Name, i)
+		if f.Feature != "" {
+			c.line("if r.Features&uint64(%s) == 0 {\nif f := r.SkipMember(); f != nil {\nreturn f\n}\ncontinue\n}", featureName(f.Feature))
+		}
 		c.line("v.%s, f = %s", goName(f.Name), c.readField(f))
 		if f.NullFeature != "" {
 			c.line("if f == nil && v.%s == nil && r.Features&uint64(%s) == 0 {\nf = wirejson.New(wirejson.RuleNull, \"must not be null\")\n}", goName(f.Name), featureName(f.NullFeature))

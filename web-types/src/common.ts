@@ -93,6 +93,13 @@ export const TransferStateWaitingForApproval = "waiting_for_approval";
  * Defines values for TransferState.
  */
 export type TransferState = typeof TransferStateCancelled | typeof TransferStateComplete | typeof TransferStateFailed | typeof TransferStateHashing | typeof TransferStateQueued | typeof TransferStateStreaming | typeof TransferStateSuspended | typeof TransferStateVerifying | typeof TransferStateWaitingForApproval;
+export const OnExistingError = "error";
+export const OnExistingKeepBoth = "keep_both";
+export const OnExistingReplace = "replace";
+/**
+ * Defines values for OnExisting.
+ */
+export type OnExisting = typeof OnExistingError | typeof OnExistingKeepBoth | typeof OnExistingReplace;
 /**
  * TransferID names one transfer, end to end: any UUID but nil and max; Brain mints version 7.
  */
@@ -127,6 +134,9 @@ export interface FileAttrs {
  */
 /**
  * TransferState says how far a transfer has come.
+ */
+/**
+ * OnExisting says what happens when the target exists: it is replaced, that is an error, or the new file gets another name.
  */
 /**
  * ConnectedFoot describes a Foot that is connected now.

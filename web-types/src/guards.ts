@@ -5,11 +5,13 @@ import type {
   ClientFileUploadRequest,
   ErrorFrame,
   Hello,
+  TransferCancel,
   TransferChunk,
   TransferComplete,
   TransferFinish,
   TransferInit,
   TransferInitResponse,
+  TransferProgress,
   Welcome,
 } from "./frames.js";
 
@@ -18,32 +20,38 @@ export type Frame =
   | ClientFileUploadRequest
   | ErrorFrame
   | Hello
+  | TransferCancel
   | TransferChunk
   | TransferComplete
   | TransferFinish
   | TransferInit
   | TransferInitResponse
+  | TransferProgress
   | Welcome;
 
 /** What a Brain can receive. */
 export type FrameToBrain =
   | ErrorFrame
   | Hello
-  | TransferChunk
-  | TransferComplete
-  | TransferFinish
-  | TransferInit
-  | TransferInitResponse;
-
-/** What a Foot can receive. */
-export type FrameToFoot =
-  | ClientFileUploadRequest
-  | ErrorFrame
+  | TransferCancel
   | TransferChunk
   | TransferComplete
   | TransferFinish
   | TransferInit
   | TransferInitResponse
+  | TransferProgress;
+
+/** What a Foot can receive. */
+export type FrameToFoot =
+  | ClientFileUploadRequest
+  | ErrorFrame
+  | TransferCancel
+  | TransferChunk
+  | TransferComplete
+  | TransferFinish
+  | TransferInit
+  | TransferInitResponse
+  | TransferProgress
   | Welcome;
 
 /** The frame of a type. */

@@ -92,6 +92,7 @@ var bodyDecoders = map[string]func([]byte) (Message, error){
 	"feet":      body[api.FeetResponse],
 	"dirs":      body[api.DirsResponse],
 	"transfers": body[api.TransfersResponse],
+	"transfer":  body[api.CancelledTransfer],
 	"error":     body[api.ErrorBody],
 }
 

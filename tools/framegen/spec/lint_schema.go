@@ -24,7 +24,7 @@ var (
 	arrayKeywords  = []string{"items", "minItems", "maxItems"}
 	stringKeywords = []string{"minLength", "maxLength", "pattern", "format", "enum", "const", "not", "contentEncoding", "anyOf", "x-enum-varnames"}
 	numberKeywords = []string{"minimum", "maximum"}
-	refKeywords    = []string{"$ref", "description", "x-error-code"}
+	refKeywords    = []string{"$ref", "description", "x-error-code", "x-feature"}
 )
 
 // keywords reports what is not allowed at n, with the keyword it may be a slip
@@ -99,6 +99,7 @@ func (l *linter) ref(n *Node) {
 		l.description(n)
 	}
 	l.errorCodes(n)
+	l.emitNull(n, false)
 	open := target.Get("additionalProperties")
 	if open == nil {
 		return
@@ -232,12 +233,24 @@ func (l *linter) emitNull(n *Node, nullable bool) {
 	if feature == nil {
 		return
 	}
-	if n.Pointer == "" && feature.Kind == '"' {
-		return // the feature of a frame
+	if feature.Kind == '"' && emit == nil && l.optionalMember(n) {
+		return // the feature of a frame, or of a member that others ignore
 	}
 	if feature.Kind != '{' || !slices.Equal(feature.Keys, []string{"null"}) || emit == nil {
-		l.report(feature, "x-feature of a property says which feature allows null", "write {\"null\": \"<feature>\"} beside x-emit-null")
+		l.report(feature, "x-feature of a property says to which feature it belongs, or which feature allows null", "write \"<feature>\" at an optional property of a frame itself, or {\"null\": \"<feature>\"} beside x-emit-null")
 	}
+}
+
+// optionalMember reports whether n is a frame, or a property of one that may be
+// left out: only that can be ignored where its feature is not in force.
+func (l *linter) optionalMember(n *Node) bool {
+	if n.Pointer == "" {
+		return true
+	}
+	frame := l.files[n.File]
+	name, direct := strings.CutPrefix(n.Pointer, "/properties/")
+	return place(n.File) == "frame" && direct && !strings.Contains(name, "/") &&
+		!slices.Contains(frame.Strings("required"), name)
 }
 
 func (l *linter) errorCodes(n *Node) {

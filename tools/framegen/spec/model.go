@@ -66,6 +66,7 @@ type Field struct {
 	Required    bool
 	EmitNull    bool   // absent reads as null, null is always written
 	NullFeature string // null is for connections with this feature
+	Feature     string // without it the member reads as one that is not known
 	Codes       map[string]string
 }
 
@@ -282,6 +283,9 @@ func (b *builder) object(t *Type, n *Node) {
 		}
 		f.EmitNull = p.Get("x-emit-null") != nil
 		f.NullFeature = p.Get("x-feature").Str("null")
+		if feature := p.Get("x-feature"); feature != nil && feature.Kind == '"' {
+			f.Feature = feature.Text
+		}
 		t.Fields = append(t.Fields, f)
 	}
 	if cond := n.Get("if"); cond != nil {
@@ -363,7 +367,7 @@ func (b *builder) features() {
 	for _, f := range b.model.Frames {
 		seen[f.Feature] = true
 		for _, field := range f.Type.Fields {
-			seen[field.NullFeature] = true
+			seen[field.NullFeature], seen[field.Feature] = true, true
 		}
 	}
 	delete(seen, "")
