@@ -12,6 +12,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base32"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,10 @@ type Grant struct {
 	// Name is the Foot's name for a token of a Foot, and tells people the
 	// others apart.
 	Name string
+	// Access is what an agent or a user may do to RootDirs; empty means edit.
+	// What may be done to a Foot's machine is said there, so a Foot's token has
+	// no other than edit.
+	Access common.Access
 	// ExpiresAt is when the token stops being good; zero means never.
 	ExpiresAt time.Time
 }
@@ -54,12 +59,24 @@ func (g Grant) check() error {
 	if err := rootfs.CheckSegment("name", g.Name); err != nil {
 		return err
 	}
-	for _, r := range Roles {
-		if r == g.Role {
-			return nil
-		}
+	if !slices.Contains(Roles, g.Role) {
+		return fault.Newf(common.ErrorCodeInvalidRequest, "role must be foot, agent or user, got %q", g.Role)
 	}
-	return fault.Newf(common.ErrorCodeInvalidRequest, "role must be foot, agent or user, got %q", g.Role)
+	switch {
+	case g.Access != "" && g.Access != common.AccessRead && g.Access != common.AccessEdit:
+		return fault.Newf(common.ErrorCodeInvalidRequest, "access must be read or edit, got %q", g.Access)
+	case g.Role == RoleFoot && g.Access == common.AccessRead:
+		return fault.Newf(common.ErrorCodeInvalidRequest, "access is for tokens of role agent or user; a Foot is told where it runs: foot run --access read")
+	}
+	return nil
+}
+
+// access is the level in force.
+func (g Grant) access() common.Access {
+	if g.Access == "" {
+		return common.AccessEdit
+	}
+	return g.Access
 }
 
 // Principal is who a request comes from.
@@ -100,12 +117,11 @@ func idOf(token string) (string, bool) {
 		return "", false
 	}
 	id := rest[:idLength]
-	for _, c := range []byte(id) {
-		if (c < 'a' || c > 'z') && (c < '2' || c > '7') {
-			return "", false
-		}
-	}
-	return id, true
+	return id, isID(id)
+}
+
+func isID(id string) bool {
+	return len(id) == idLength && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
 func hashOf(token string) []byte {

@@ -19,7 +19,7 @@ import (
 	"github.com/vancetope/transfer/internal/fault"
 )
 
-var laptop = Grant{Tenant: "acme", Project: "research", Role: RoleFoot, Name: "laptop"}
+var laptop = Grant{Tenant: "acme", Project: "research", Role: RoleFoot, Name: "laptop", Access: common.AccessEdit}
 
 type world struct {
 	*Tokens

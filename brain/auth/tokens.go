@@ -18,11 +18,13 @@ import (
 const usedEvery = time.Minute
 
 // Tokens are the tokens in a state store. Other processes may add tokens to the
-// store at any time.
+// store and remove them at any time.
 type Tokens struct {
 	store state.Store
 	log   *slog.Logger
 	now   func() time.Time
+
+	followers followers
 }
 
 // NewTokens returns the tokens in a store; log may be nil.
@@ -35,20 +37,25 @@ func NewTokens(store state.Store, log *slog.Logger) *Tokens {
 
 // record is a token as it is stored, under its id.
 type record struct {
-	Hash       []byte     `json:"hash"`
-	Tenant     string     `json:"tenant"`
-	Project    string     `json:"project"`
-	Role       Role       `json:"role"`
-	Name       string     `json:"name"`
-	CreatedAt  time.Time  `json:"createdAt"`
-	ExpiresAt  *time.Time `json:"expiresAt"`
-	LastUsedAt *time.Time `json:"lastUsedAt"`
+	Hash       []byte        `json:"hash"`
+	Tenant     string        `json:"tenant"`
+	Project    string        `json:"project"`
+	Role       Role          `json:"role"`
+	Name       string        `json:"name"`
+	Access     common.Access `json:"access,omitempty"` // missing means edit
+	CreatedAt  time.Time     `json:"createdAt"`
+	ExpiresAt  *time.Time    `json:"expiresAt"`
+	LastUsedAt *time.Time    `json:"lastUsedAt"`
 }
 
-func key(id string) string { return "token/" + id }
+// keyPrefix is where the store keeps the tokens.
+const keyPrefix = "token/"
+
+func key(id string) string { return keyPrefix + id }
 
 func (r *record) grant() Grant {
-	g := Grant{Tenant: r.Tenant, Project: r.Project, Role: r.Role, Name: r.Name}
+	g := Grant{Tenant: r.Tenant, Project: r.Project, Role: r.Role, Name: r.Name, Access: r.Access}
+	g.Access = g.access()
 	if r.ExpiresAt != nil {
 		g.ExpiresAt = *r.ExpiresAt
 	}
@@ -67,7 +74,7 @@ func (t *Tokens) Create(ctx context.Context, g Grant) (string, error) {
 	token, id := mint()
 	r := record{
 		Hash: hashOf(token), Tenant: g.Tenant, Project: g.Project, Role: g.Role, Name: g.Name,
-		CreatedAt: t.now().UTC(),
+		Access: g.access(), CreatedAt: t.now().UTC(),
 	}
 	if !g.ExpiresAt.IsZero() {
 		at := g.ExpiresAt.UTC()
