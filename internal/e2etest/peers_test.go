@@ -211,7 +211,10 @@ func TestAnOfferThatNamesAnotherPlaceIsRefused(t *testing.T) {
 
 func TestAFaultOfTheReceivingFootFailsTheDownload(t *testing.T) {
 	s := newScripted(t, map[string]string{"vance.transfer.phase-timeout": "2s"})
-	hash := WriteFile(t, s.AtBrain(s.dir, "file"), 3*65536, 0o644, anHourAgo)
+	// More than the sockets' buffers hold: the sender cannot be at its end before
+	// the scripted Foot has read anything.
+	const size = 32 << 20
+	hash := WriteFile(t, s.AtBrain(s.dir, "file"), size, 0o644, anHourAgo)
 	accept := func(p *Peer, id string) {
 		p.Send(Message{"type": "transfer_init_response", "transferId": id, "ok": true, "error": nil})
 	}
@@ -240,7 +243,7 @@ func TestAFaultOfTheReceivingFootFailsTheDownload(t *testing.T) {
 		}},
 		{"success before the end", "size_mismatch", "size mismatch", func(p *Peer, id string) {
 			p.Send(Message{"type": "transfer_init_response", "transferId": id, "ok": true, "error": nil})
-			p.Send(complete(id, true, 3*65536, "", ""))
+			p.Send(complete(id, true, size, "", ""))
 			p.AwaitOf(id, "transfer_finish")
 		}},
 		{"success with another count", "size_mismatch", "size mismatch", func(p *Peer, id string) {
@@ -265,7 +268,7 @@ func TestAFaultOfTheReceivingFootFailsTheDownload(t *testing.T) {
 			got := s.during(t, "client_file_download",
 				map[string]any{"localPath": "file", "dirName": s.dir, "remotePath": "file"},
 				func(first Message) {
-					if first.Str("type") != "transfer_init" || first["totalSize"] != float64(3*65536) || first["hash"] != hash {
+					if first.Str("type") != "transfer_init" || first["totalSize"] != float64(size) || first["hash"] != hash {
 						t.Errorf("the offer is %v", first)
 					}
 					fault.play(s.foot, first.Str("transferId"))
