@@ -33,6 +33,10 @@ function summary(frame: Frame): string {
       return `${frame.bytesWritten} bytes, hash ${frame.hashCheck ?? "unchecked"}`;
     case "transfer_finish":
       return frame.ok ? "done" : (frame.error ?? "given up");
+    case "transfer_progress":
+      return `${frame.state}: ${frame.bytes} of ${frame.totalBytes} bytes`;
+    case "transfer_cancel":
+      return `cancelled: ${frame.reason}`;
     default: {
       const nothing: never = frame;
       return nothing;
@@ -64,6 +68,8 @@ describe("the Frame union", () => {
       transfer_chunk: (frame) => note({ ...frame, seq: frame.seq + 1 }),
       transfer_complete: note,
       transfer_finish: note,
+      transfer_progress: note,
+      transfer_cancel: note,
     };
     handlers.transfer_chunk(chunk);
     expect(seen).toEqual(["transfer_chunk"]);
