@@ -177,7 +177,7 @@ func (d *definitions) withRefs(m *spec.Model, n *spec.Node) *yaml.Node {
 
 // notInDocuments are the keywords that mean nothing outside schema/.
 var notInDocuments = map[string]bool{
-	"$schema": true, "$id": true, "$defs": true, "title": true, "x-from": true, "x-lane": true,
+	"$schema": true, "$id": true, "$defs": true, "title": true, "examples": true, "x-from": true, "x-lane": true,
 	"x-feature": true, "x-section": true, "x-emit-null": true, "x-error-code": true, "x-enum-varnames": true,
 }
 

@@ -39,10 +39,11 @@ func Lint(folder fs.FS, files []*Node) error {
 	if len(l.problems) > 0 {
 		return l.problems
 	}
-	if _, err := schema.CompileFS(folder); err != nil {
+	set, err := schema.CompileFS(folder)
+	if err != nil {
 		return fmt.Errorf("the schemas do not compile: %w", err)
 	}
-	return nil
+	return validExamples(set, files)
 }
 
 func (l *linter) report(n *Node, what, remedy string, args ...any) {
@@ -157,6 +158,7 @@ func (l *linter) frame(f *Node) {
 	if f.Str("x-section") == "" {
 		l.report(f, "has no x-section", "name the section of the specification that it follows")
 	}
+	l.hasExample(f)
 	tag := f.Get("properties").Get("type").Str("const")
 	switch {
 	case tag == "":

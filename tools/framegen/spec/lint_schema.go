@@ -19,7 +19,7 @@ const (
 // generated code and is an error.
 var (
 	anyKeywords    = []string{"title", "description", "type", "x-emit-null", "x-error-code", "x-feature"}
-	fileKeywords   = []string{"$schema", "$id", "$defs", "x-from", "x-lane", "x-section"}
+	fileKeywords   = []string{"$schema", "$id", "$defs", "examples", "x-from", "x-lane", "x-section"}
 	objectKeywords = []string{"properties", "required", "additionalProperties", "if", "then"}
 	arrayKeywords  = []string{"items", "minItems", "maxItems"}
 	stringKeywords = []string{"minLength", "maxLength", "pattern", "format", "enum", "const", "not", "contentEncoding", "anyOf", "x-enum-varnames"}
