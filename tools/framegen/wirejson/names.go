@@ -3,6 +3,7 @@ package wirejson
 import (
 	"bytes"
 	"hash/maphash"
+	"math/bits"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -18,7 +19,7 @@ type nameSets struct {
 	message []byte
 	open    []nameSet
 	small   []entry // names of the open small objects, one after the other
-	free    [32][][]uint32
+	free    [32][]table
 	seed    maphash.Seed
 	a, b    []byte
 }
@@ -31,9 +32,15 @@ type entry struct {
 
 // nameSet holds the names of one open object.
 type nameSet struct {
-	first int      // index in small
-	count int      // names in table
-	table []uint32 // nil while small; 0 is an empty slot
+	first int   // index in small
+	count int   // names in table
+	table table // without slots while small
+}
+
+// table is a hash table with open addressing.
+type table struct {
+	ends  []uint32 // 0 is an empty slot
+	marks []uint8  // some bits of the hash, so that unequal names are rarely compared
 }
 
 const (
@@ -52,7 +59,7 @@ func (n *nameSets) reset(message []byte) {
 
 func (n *nameSets) release() {
 	n.message = nil
-	n.free = [32][][]uint32{}
+	n.free = [32][]table{}
 	if cap(n.open) > 64 {
 		n.open = nil
 	}
@@ -72,9 +79,9 @@ func (n *nameSets) pop() {
 		return // an end without a beginning: the decoder refuses it
 	}
 	set := &n.open[last]
-	if set.table != nil {
+	if set.table.ends != nil {
 		n.giveBack(set.table)
-		set.table = nil
+		set.table = table{}
 	}
 	n.small = n.small[:set.first]
 	n.open = n.open[:last]
@@ -84,17 +91,17 @@ func (n *nameSets) pop() {
 // when the innermost open object has it already.
 func (n *nameSets) add(start, end int) bool {
 	set := &n.open[len(n.open)-1]
-	if set.table != nil {
-		if !n.insert(set.table, end) {
+	hash := maphash.Bytes(n.seed, n.contents(start, end, &n.a))
+	if set.table.ends != nil {
+		if !n.insert(set.table, end, hash) {
 			return false
 		}
 		set.count++
-		if set.count > len(set.table)/4*3 {
+		if set.count > len(set.table.ends)/4*3 {
 			n.grow(set)
 		}
 		return true
 	}
-	hash := maphash.Bytes(n.seed, n.contents(start, end, &n.a))
 	names := n.small[set.first:]
 	for _, other := range names {
 		if other.hash == hash && n.equal(int(other.end), end) {
@@ -112,7 +119,7 @@ func (n *nameSets) add(start, end int) bool {
 func (n *nameSets) tabulate(set *nameSet) {
 	set.table = n.take(leastBits)
 	for _, name := range n.small[set.first:] {
-		n.insert(set.table, int(name.end))
+		n.insert(set.table, int(name.end), name.hash)
 		set.count++
 	}
 	n.small = n.small[:set.first]
@@ -120,59 +127,45 @@ func (n *nameSets) tabulate(set *nameSet) {
 
 func (n *nameSets) grow(set *nameSet) {
 	larger := n.take(bitsOf(set.table) + 1)
-	for _, end := range set.table {
+	for _, end := range set.table.ends {
 		if end != 0 {
-			n.insert(larger, int(end))
+			n.insert(larger, int(end), maphash.Bytes(n.seed, n.name(int(end), &n.a)))
 		}
 	}
 	n.giveBack(set.table)
 	set.table = larger
 }
 
-func (n *nameSets) insert(table []uint32, end int) bool {
-	mask := len(table) - 1
-	for i := int(n.hash(end)) & mask; ; i = (i + 1) & mask {
-		switch other := int(table[i]); {
-		case other == 0:
-			table[i] = uint32(end)
+func (n *nameSets) insert(t table, end int, hash uint64) bool {
+	mask, mark := len(t.ends)-1, uint8(hash>>56)
+	for i := int(hash) & mask; ; i = (i + 1) & mask {
+		switch {
+		case t.ends[i] == 0:
+			t.ends[i], t.marks[i] = uint32(end), mark
 			return true
-		case n.equal(other, end):
+		case t.marks[i] == mark && n.equal(int(t.ends[i]), end):
 			return false
 		}
 	}
 }
 
 // take returns an empty table of 1<<bits slots.
-func (n *nameSets) take(bits int) []uint32 {
-	if bits < len(n.free) {
-		if f := n.free[bits]; len(f) > 0 {
-			table := f[len(f)-1]
-			n.free[bits] = f[:len(f)-1]
-			clear(table)
-			return table
-		}
+func (n *nameSets) take(bits int) table {
+	if f := n.free[bits]; len(f) > 0 {
+		t := f[len(f)-1]
+		n.free[bits] = f[:len(f)-1]
+		clear(t.ends)
+		return t
 	}
-	return make([]uint32, 1<<bits)
+	return table{make([]uint32, 1<<bits), make([]uint8, 1<<bits)}
 }
 
-func (n *nameSets) giveBack(table []uint32) {
-	if bits := bitsOf(table); bits < len(n.free) {
-		n.free[bits] = append(n.free[bits], table)
-	}
+func (n *nameSets) giveBack(t table) {
+	bits := bitsOf(t)
+	n.free[bits] = append(n.free[bits], t)
 }
 
-func bitsOf(table []uint32) int {
-	bits := 0
-	for size := len(table); size > 1; size >>= 1 {
-		bits++
-	}
-	return bits
-}
-
-func (n *nameSets) hash(end int) uint64 {
-	name := n.name(end, &n.a)
-	return maphash.Bytes(n.seed, name)
-}
+func bitsOf(t table) int { return bits.TrailingZeros(uint(len(t.ends))) }
 
 func (n *nameSets) equal(end1, end2 int) bool {
 	return bytes.Equal(n.name(end1, &n.a), n.name(end2, &n.b))

@@ -116,46 +116,21 @@ func (r *Reader) SkipMember() *Fault {
 	return r.skip()
 }
 
-// skip passes over one value of any depth, looking for duplicates.
+// skip passes over one value of any depth, looking for duplicates. jsontext
+// checks the grammar in one go; what is left is to walk over names.
 func (r *Reader) skip() *Fault {
-	for depth := 0; ; {
-		kind := r.decoder.PeekKind()
-		if kind == '{' || kind == '[' {
-			depth++
-			if kind == '{' {
-				r.names.push()
-			}
-		}
-		if kind == '}' || kind == ']' {
-			depth--
-			if kind == '}' {
-				r.names.pop()
-			}
-		}
-		if kind == '"' && r.atName() {
-			raw, err := r.decoder.ReadValue()
-			if err != nil {
-				return syntax(err)
-			}
-			end := int(r.decoder.InputOffset())
-			if !r.names.add(end-len(raw), end) {
-				return New(RuleDuplicate, "a member stands twice")
-			}
-			continue
-		}
-		if _, err := r.decoder.ReadToken(); err != nil {
-			return syntax(err)
-		}
-		if depth == 0 {
-			return nil
-		}
+	raw, err := r.decoder.ReadValue()
+	if err != nil {
+		return syntax(err)
 	}
-}
-
-// atName reports whether the next token is the name of a member.
-func (r *Reader) atName() bool {
-	kind, n := r.decoder.StackIndex(r.decoder.StackDepth())
-	return kind == '{' && n%2 == 0
+	if bytes.IndexByte(raw, '{') < 0 {
+		return nil
+	}
+	end := int(r.decoder.InputOffset())
+	if !r.names.walk(end-len(raw), end) {
+		return New(RuleDuplicate, "a member stands twice")
+	}
+	return nil
 }
 
 // BeginArray enters an array.
