@@ -3,12 +3,12 @@
 package rootfs
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -366,8 +366,64 @@ func removeStaging(dir string) error {
 	return os.Remove(names[0])
 }
 
-// A goroutine swaps a folder on the way for a link to the outside and back as
-// fast as it can, while another reads and writes through it.
+// swaps is a goroutine that puts a link in place and takes it away again while
+// the test works on the same path.
+type swaps struct {
+	rounds      int
+	working     atomic.Bool
+	start, done chan struct{}
+}
+
+// startSwaps starts it. swap(n) makes a link of the path when n is even and
+// what it was before when n is odd.
+func startSwaps(t *testing.T, swap func(n int) error) *swaps {
+	s := &swaps{start: make(chan struct{}), done: make(chan struct{})}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		n := 0
+		next := func() {
+			if err := swap(n); err != nil {
+				t.Errorf("swap %d: %v", n, err)
+			}
+			n++
+		}
+		for range s.start {
+			// An odd number a round, so that rounds begin with and without the
+			// link in turn.
+			next()
+			for s.working.Load() {
+				next()
+				next()
+			}
+			s.done <- struct{}{}
+		}
+	}()
+	t.Cleanup(func() {
+		close(s.start)
+		<-ended
+	})
+	return s
+}
+
+// during runs work while the path is swapped over and over. One round in eight
+// runs it after a single swap, once with the link and once without: whatever the
+// scheduler does, the test meets both.
+func (s *swaps) during(work func()) {
+	alone := s.rounds%16 < 2
+	s.rounds++
+	s.working.Store(!alone)
+	s.start <- struct{}{}
+	if alone {
+		<-s.done
+		work()
+		return
+	}
+	work()
+	s.working.Store(false)
+	<-s.done
+}
+
 func TestTenThousandSwapsOfAFolderForALinkNeverLeadOut(t *testing.T) {
 	base := fastDir(t)
 	dir, outside := filepath.Join(base, "root"), filepath.Join(base, "outside")
@@ -379,32 +435,21 @@ func TestTenThousandSwapsOfAFolderForALinkNeverLeadOut(t *testing.T) {
 	r := openRoot(t, dir, Options{})
 	sameOutside := unchanged(t, outside)
 
-	ctx, stop := context.WithCancel(t.Context())
-	swapped := make(chan int)
-	go func() {
-		n := 0
-		for ctx.Err() == nil {
-			if exchange(dir, "d", "l") == nil {
-				n++
-			}
-		}
-		swapped <- n
-	}()
-
+	swaps := startSwaps(t, func(int) error { return exchange(dir, "d", "l") })
 	p := mustPath(t, "d/f")
 	counts := map[string]int{}
 	for range 10_000 {
-		counts["read "+tryRead(t, r, p)]++
-		_, err := write(t, r, "d/f", "inside", StageOptions{})
-		counts["write "+outcome(err)]++
-		_, err = r.ReadDir(p.Dir())
-		counts["list "+outcome(err)]++
+		swaps.during(func() {
+			counts["read "+tryRead(t, r, p)]++
+			_, err := write(t, r, "d/f", "inside", StageOptions{})
+			counts["write "+outcome(err)]++
+			_, err = r.ReadDir(p.Dir())
+			counts["list "+outcome(err)]++
+		})
 	}
-	stop()
-	n := <-swapped
-	t.Logf("%d swaps: %v", n, counts)
-	if n < 1000 || counts["read ok"] == 0 || counts["read symlink_not_allowed"] == 0 || counts["write ok"] == 0 || counts["write symlink_not_allowed"] == 0 {
-		t.Errorf("the race was none: %d swaps, %v", n, counts)
+	t.Logf("%v", counts)
+	if counts["read ok"] == 0 || counts["read symlink_not_allowed"] == 0 || counts["write ok"] == 0 || counts["write symlink_not_allowed"] == 0 {
+		t.Errorf("the race was none: %v", counts)
 	}
 	for outcome := range counts {
 		switch outcome = outcome[strings.IndexByte(outcome, ' ')+1:]; outcome {
@@ -442,27 +487,31 @@ func TestTenThousandSwapsOfATargetForALinkNeverTouchTheOutside(t *testing.T) {
 	put(t, outside, "f", "outside")
 	r := openRoot(t, dir, Options{})
 	sameOutside := unchanged(t, outside)
-	ctx, stop := context.WithCancel(t.Context())
-	swapped := make(chan int)
-	go func() {
-		n := 0
-		for ; ctx.Err() == nil; n++ {
+	swaps := startSwaps(t, func(n int) error {
+		if n%2 == 0 {
 			link := filepath.Join(dir, "l")
-			if os.Symlink(filepath.Join(outside, "f"), link) == nil && os.Rename(link, filepath.Join(dir, "f")) != nil {
-				t.Error("the link could not be put in place")
+			if err := os.Symlink(filepath.Join(outside, "f"), link); err != nil {
+				return err
 			}
+			return os.Rename(link, filepath.Join(dir, "f"))
 		}
-		swapped <- n
-	}()
+		file := filepath.Join(dir, "g")
+		if err := os.WriteFile(file, []byte("inside"), 0o600); err != nil {
+			return err
+		}
+		return os.Rename(file, filepath.Join(dir, "f"))
+	})
 	counts := map[string]int{}
 	for range 10_000 {
-		counts["read "+tryRead(t, r, mustPath(t, "f"))]++
-		_, err := write(t, r, "f", "inside", StageOptions{})
-		counts["write "+outcome(err)]++
+		swaps.during(func() {
+			counts["read "+tryRead(t, r, mustPath(t, "f"))]++
+			_, err := write(t, r, "f", "inside", StageOptions{})
+			counts["write "+outcome(err)]++
+		})
 	}
-	stop()
-	if n := <-swapped; n < 1000 || counts["write ok"] == 0 || counts["write symlink_not_allowed"] == 0 {
-		t.Errorf("the race was none: %d swaps, %v", n, counts)
+	t.Logf("%v", counts)
+	if counts["read ok"] == 0 || counts["read symlink_not_allowed"] == 0 || counts["write ok"] == 0 || counts["write symlink_not_allowed"] == 0 {
+		t.Errorf("the race was none: %v", counts)
 	}
 	sameOutside()
 }
