@@ -27,6 +27,11 @@ setup-go:
 generate: setup-go
 	go generate ./schema
 
+##   make vectors   drafts of the example messages that schema/ lacks
+.PHONY: vectors
+vectors: setup-go
+	go run ./tools/framegen -vectors
+
 ##   make build     bin/brain and bin/foot
 .PHONY: build
 build: setup-go

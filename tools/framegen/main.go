@@ -14,18 +14,20 @@ import (
 
 	"github.com/vancetope/transfer/schema"
 	"github.com/vancetope/transfer/tools/framegen/spec"
+	"github.com/vancetope/transfer/tools/framegen/vectors"
 )
 
 func main() {
 	check := flag.Bool("check", false, "compare instead of writing; exit 1 when a file would change")
+	drafts := flag.Bool("vectors", false, "write drafts of the vectors that schema/ lacks, and nothing else")
 	flag.Parse()
-	if err := run(*check); err != nil {
+	if err := run(*check, *drafts); err != nil {
 		fmt.Fprintln(os.Stderr, "framegen:", err)
 		os.Exit(1)
 	}
 }
 
-func run(check bool) error {
+func run(check, drafts bool) error {
 	root, err := moduleRoot()
 	if err != nil {
 		return err
@@ -34,6 +36,9 @@ func run(check bool) error {
 	if err := os.Chdir(root); err != nil {
 		return err
 	}
+	if drafts {
+		return draftVectors(root)
+	}
 	drift, err := generate(root, schema.Files(), check)
 	if err != nil {
 		return err
@@ -41,7 +46,33 @@ func run(check bool) error {
 	if len(drift) > 0 {
 		return fmt.Errorf("generated files are not up to date:\n%s", strings.Join(drift, "\n"))
 	}
+	if check {
+		return lintVectors(root)
+	}
 	return nil
+}
+
+// vectorsFolder holds the example messages.
+const vectorsFolder = "schema/vectors"
+
+func lintVectors(root string) error {
+	m, err := spec.Load(schema.Files())
+	if err != nil {
+		return err
+	}
+	return vectors.Lint(m, os.DirFS(filepath.Join(root, vectorsFolder)))
+}
+
+func draftVectors(root string) error {
+	m, err := spec.Load(schema.Files())
+	if err != nil {
+		return err
+	}
+	written, err := vectors.Draft(m, filepath.Join(root, vectorsFolder))
+	for _, name := range written {
+		fmt.Println("drafted in schema/vectors/" + name + ": read it over")
+	}
+	return err
 }
 
 // generate runs all stages; with check it writes nothing and returns what
