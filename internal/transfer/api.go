@@ -77,8 +77,12 @@ type Config struct {
 	// MaxSendSize and MaxReceiveSize are the largest files, checked before
 	// anything is hashed. 0 allows empty files only.
 	MaxSendSize, MaxReceiveSize int64
+	// Features are the extensions in force, a part of the package's Features.
+	Features frames.FeatureSet
 	// PhaseTimeout is how long a phase may last without progress.
 	PhaseTimeout time.Duration
+	// ConfirmTimeout is how long a Foot's people may take to approve. Brain's.
+	ConfirmTimeout time.Duration
 	// CleanupInterval is how long the id of an ended transfer is remembered.
 	CleanupInterval time.Duration
 	// Accept opens the place for a transfer_init that nobody here asked for. It
@@ -128,6 +132,9 @@ type SendRequest struct {
 	DirName string
 	// Attrs win field by field over those of the file.
 	Attrs *common.FileAttrs
+	// OnExisting is what the receiver does about a target that exists; "" is
+	// replace. Anything else takes the feature on-existing.
+	OnExisting common.OnExisting
 	// Path names the file in events, relative to its root.
 	Path string
 	// Open opens the file. It runs on the transfer's own goroutine.
@@ -170,6 +177,8 @@ const (
 type State string
 
 const (
+	StateQueued    State = "queued"
+	StateApproval  State = "waiting_for_approval"
 	StateHashing   State = "hashing"
 	StateStreaming State = "streaming"
 	StateVerifying State = "verifying"

@@ -37,6 +37,7 @@ var specTexts = []struct {
 	{"target busy", common.ErrorCodeTargetBusy},
 	{"duplicate transferId", common.ErrorCodeDuplicateTransfer},
 	{"source changed during transfer", common.ErrorCodeSourceChanged},
+	{"already exists", common.ErrorCodeAlreadyExists},
 	{"cancelled", common.ErrorCodeCancelled},
 }
 

@@ -10,6 +10,9 @@ import (
 	"github.com/vancetope/transfer/internal/fault"
 )
 
+// maxPath is the longest path that a frame can carry.
+const maxPath = 4096
+
 // maxChunk is the largest raw chunk that may arrive.
 const maxChunk = 1 << 20
 
@@ -34,6 +37,7 @@ const (
 	answerNone answer = iota // the peer is gone or ended it itself
 	answerResponse
 	answerComplete
+	answerCancel
 )
 
 type answer uint8
@@ -41,6 +45,7 @@ type answer uint8
 // receiver is the whole state of a receiving transfer.
 type receiver struct {
 	id    uuid.UUID
+	terms terms
 	state recvState
 	// limit is the largest size that is taken.
 	limit int64
@@ -55,6 +60,8 @@ type receiver struct {
 	next, received, written int64
 	queued                  int
 
+	// peer is what the sender tells of its own progress.
+	peer   reported
 	answer answer
 	check  *frames.HashCheck
 	// failed is why it ends, nil for success. It counts once it was resolved.
@@ -63,8 +70,8 @@ type receiver struct {
 	shown  State
 }
 
-func newReceiver(id uuid.UUID, limit int64, request *frames.ClientFileUploadRequest) *receiver {
-	return &receiver{id: id, limit: limit, request: request, shown: StateHashing}
+func newReceiver(id uuid.UUID, limit int64, request *frames.ClientFileUploadRequest, t terms) *receiver {
+	return &receiver{id: id, terms: t, limit: limit, request: request, shown: StateHashing}
 }
 
 type recvStep func(r receiver, ev event) (receiver, []effect)
@@ -82,83 +89,99 @@ func init() {
 			evLost:   receiver.endUnbegun,
 		},
 		recvRequested: {
-			evInit:    receiver.judgeInit,
-			evFinish:  receiver.takeLocalFailure,
-			evInvalid: receiver.takeInvalidAnswer,
-			evFailed:  receiver.giveUpUnanswered,
-			evTimeout: receiver.timeOutUnanswered,
-			evCancel:  receiver.giveUpUnanswered,
-			evLost:    receiver.endUnbegun,
+			evInit:       receiver.judgeInit,
+			evFinish:     receiver.takeLocalFailure,
+			evProgress:   receiver.heedEarly,
+			evPeerCancel: receiver.takeEarlyCancel,
+			evInvalid:    receiver.takeInvalidAnswer,
+			evFailed:     receiver.giveUpUnanswered,
+			evTimeout:    receiver.timeOutUnanswered,
+			evCancel:     receiver.giveUpUnanswered,
+			evLost:       receiver.endUnbegun,
 		},
 		recvRefusing: {
-			evInit:    receiver.refuseLate,
-			evFinish:  receiver.leave,
-			evInvalid: receiver.refuseLate,
-			evTimeout: receiver.leave,
-			evLost:    receiver.leave,
+			evInit:       receiver.refuseLate,
+			evFinish:     receiver.leave,
+			evProgress:   receiver.ignore,
+			evPeerCancel: receiver.leave,
+			evInvalid:    receiver.refuseLate,
+			evTimeout:    receiver.leave,
+			evLost:       receiver.leave,
 		},
 		recvOpening: {
-			evInit:    receiver.duplicate,
-			evFinish:  receiver.senderGaveUp,
-			evInvalid: receiver.takeInvalid,
-			evOpened:  receiver.accept,
-			evFailed:  receiver.fail,
-			evTimeout: receiver.timeOut,
-			evCancel:  receiver.fail,
-			evLost:    receiver.lose,
+			evInit:       receiver.duplicate,
+			evFinish:     receiver.senderGaveUp,
+			evProgress:   receiver.ignore,
+			evPeerCancel: receiver.takeCancel,
+			evInvalid:    receiver.takeInvalid,
+			evOpened:     receiver.accept,
+			evFailed:     receiver.fail,
+			evTimeout:    receiver.timeOut,
+			evCancel:     receiver.cancel,
+			evLost:       receiver.lose,
 		},
 		recvReceiving: {
-			evInit:    receiver.duplicate,
-			evChunk:   receiver.takeChunk,
-			evFinish:  receiver.senderGaveUp,
-			evInvalid: receiver.takeInvalid,
-			evWritten: receiver.countWritten,
-			evFailed:  receiver.fail,
-			evTimeout: receiver.timeOut,
-			evCancel:  receiver.fail,
-			evLost:    receiver.lose,
+			evInit:       receiver.duplicate,
+			evChunk:      receiver.takeChunk,
+			evFinish:     receiver.senderGaveUp,
+			evProgress:   receiver.heed,
+			evPeerCancel: receiver.takeCancel,
+			evInvalid:    receiver.takeInvalid,
+			evWritten:    receiver.countWritten,
+			evFailed:     receiver.fail,
+			evTimeout:    receiver.timeOut,
+			evCancel:     receiver.cancel,
+			evLost:       receiver.lose,
 		},
 		recvFinishing: {
-			evInit:      receiver.duplicate,
-			evFinish:    receiver.senderGaveUp,
-			evInvalid:   receiver.takeInvalid,
-			evWritten:   receiver.countWritten,
-			evPublished: receiver.complete,
-			evFailed:    receiver.fail,
-			evTimeout:   receiver.timeOut,
-			evCancel:    receiver.fail,
-			evLost:      receiver.lose,
+			evInit:       receiver.duplicate,
+			evFinish:     receiver.senderGaveUp,
+			evProgress:   receiver.ignore,
+			evPeerCancel: receiver.takeCancel,
+			evInvalid:    receiver.takeInvalid,
+			evWritten:    receiver.countWritten,
+			evPublished:  receiver.complete,
+			evFailed:     receiver.fail,
+			evTimeout:    receiver.timeOut,
+			evCancel:     receiver.cancel,
+			evLost:       receiver.lose,
 		},
 		recvClosing: {
-			evInit:      receiver.duplicate,
-			evResponse:  receiver.ignore,
-			evChunk:     receiver.ignore,
-			evComplete:  receiver.ignore,
-			evFinish:    receiver.hush,
-			evInvalid:   receiver.lateInvalid,
-			evPublished: receiver.completeAfterAll,
-			evStopped:   receiver.end,
-			evTimeout:   receiver.end,
-			evLost:      receiver.hush,
+			evInit:       receiver.duplicate,
+			evResponse:   receiver.ignore,
+			evChunk:      receiver.ignore,
+			evComplete:   receiver.ignore,
+			evFinish:     receiver.hush,
+			evProgress:   receiver.ignore,
+			evPeerCancel: receiver.hush,
+			evInvalid:    receiver.lateInvalid,
+			evPublished:  receiver.completeAfterAll,
+			evStopped:    receiver.end,
+			evTimeout:    receiver.end,
+			evLost:       receiver.hush,
 		},
 		// The file stays, whatever comes.
 		recvPublished: {
-			evInit:     receiver.duplicate,
-			evResponse: receiver.ignore,
-			evChunk:    receiver.ignore,
-			evComplete: receiver.ignore,
-			evFinish:   receiver.leave,
-			evInvalid:  receiver.lateInvalid,
-			evTimeout:  receiver.leave,
-			evLost:     receiver.leave,
+			evInit:       receiver.duplicate,
+			evResponse:   receiver.ignore,
+			evChunk:      receiver.ignore,
+			evComplete:   receiver.ignore,
+			evFinish:     receiver.leave,
+			evProgress:   receiver.ignore,
+			evPeerCancel: receiver.leave,
+			evInvalid:    receiver.lateInvalid,
+			evTimeout:    receiver.leave,
+			evLost:       receiver.leave,
 		},
 		recvEnded: {
-			evInit:     receiver.duplicate,
-			evResponse: receiver.ignore,
-			evChunk:    receiver.ignore,
-			evComplete: receiver.ignore,
-			evFinish:   receiver.ignore,
-			evInvalid:  receiver.lateInvalid,
+			evInit:       receiver.duplicate,
+			evResponse:   receiver.ignore,
+			evChunk:      receiver.ignore,
+			evComplete:   receiver.ignore,
+			evFinish:     receiver.ignore,
+			evProgress:   receiver.ignore,
+			evPeerCancel: receiver.ignore,
+			evInvalid:    receiver.lateInvalid,
 		},
 	}
 }
@@ -218,7 +241,7 @@ func (r receiver) judgeInit(ev event) (receiver, []effect) {
 		wanted.Target, wanted.DirName = r.request.RemotePath, &r.request.DirName
 		wanted.Attrs = mergeAttrs(r.request.Attrs, f.Attrs)
 	}
-	r.state = recvOpening
+	r.state, r.shown = recvOpening, StateHashing
 	return r, []effect{{kind: fxDo, job: jobOpen, init: &wanted}, arm}
 }
 
@@ -261,14 +284,45 @@ func (r receiver) takeInvalidAnswer(ev event) (receiver, []effect) {
 	case frames.FrameTypeTransferInit:
 		r.answer = answerResponse
 		return r.failWith(ev.fault)
-	case frames.FrameTypeTransferChunk, frames.FrameTypeTransferFinish:
+	case frames.FrameTypeTransferChunk, frames.FrameTypeTransferFinish,
+		frames.FrameTypeTransferProgress, frames.FrameTypeTransferCancel:
 		return r.giveUpUnanswered(ev)
 	}
 	return r, []effect{reject}
 }
 
+// heedEarly takes a Foot's progress with a file that was asked for: it waits for
+// its people, or reads the file for its hash.
+func (r receiver) heedEarly(ev event) (receiver, []effect) {
+	f := ev.frame.(*frames.TransferProgress)
+	approval := State(f.State) == StateApproval
+	if approval && !r.terms.people || !r.peer.moveOn(f) {
+		return r, nil
+	}
+	switch State(f.State) {
+	case StateQueued, StateHashing:
+		r.shown = State(f.State)
+	case StateApproval:
+		r.shown = StateApproval
+		return r, []effect{confirm}
+	}
+	return r, []effect{arm}
+}
+
+func (r receiver) takeEarlyCancel(ev event) (receiver, []effect) {
+	return r.endUnanswered(cancelledByPeer(ev.frame.(*frames.TransferCancel)))
+}
+
+// timeOutUnanswered is a Foot that stays silent, or whose people do.
 func (r receiver) timeOutUnanswered(event) (receiver, []effect) {
-	return r.endUnanswered(fault.New(common.ErrorCodeInitTimeout))
+	code := common.ErrorCodeInitTimeout
+	if r.shown == StateApproval {
+		code = common.ErrorCodeDeclined
+	}
+	if !r.terms.cancel {
+		return r.endUnanswered(fault.New(code))
+	}
+	return r.giveUpUnanswered(event{fault: fault.New(code)})
 }
 
 func (r receiver) endUnbegun(ev event) (receiver, []effect) { return r.endUnanswered(ev.fault) }
@@ -278,10 +332,16 @@ func (r receiver) endUnanswered(why *fault.Error) (receiver, []effect) {
 	return r, []effect{resolve, forget}
 }
 
-// giveUpUnanswered ends an upload that the Foot knows of and has not begun. It
-// has no frame to hear it by, so its transfer_init is waited for and refused.
+// giveUpUnanswered ends an upload that the Foot knows of and has not begun. In
+// the base protocol it has no frame to hear it by, so its transfer_init is waited
+// for and refused.
 func (r receiver) giveUpUnanswered(ev event) (receiver, []effect) {
-	r.failed, r.shown, r.state = ev.fault, endState(ev.fault), recvRefusing
+	r.failed, r.shown = ev.fault, endState(ev.fault)
+	if r.terms.cancel {
+		r.state = recvEnded
+		return r, []effect{send(cancelFrame(r.id, ev.fault)), resolve, forget}
+	}
+	r.state = recvRefusing
 	return r, []effect{resolve, arm}
 }
 
@@ -327,6 +387,16 @@ func (r receiver) takeChunk(ev event) (receiver, []effect) {
 	return r, effects
 }
 
+// heed takes the sender's progress. It is worth new time only while this side
+// waits for the sender, and not for its own disk.
+func (r receiver) heed(ev event) (receiver, []effect) {
+	f := ev.frame.(*frames.TransferProgress)
+	if State(f.State) == StateApproval || !r.peer.moveOn(f) || r.queued > 0 {
+		return r, nil
+	}
+	return r, []effect{arm}
+}
+
 // countWritten takes the worker's word for a chunk, and with the last one
 // compares the digest.
 func (r receiver) countWritten(ev event) (receiver, []effect) {
@@ -352,8 +422,11 @@ func (r receiver) countWritten(ev event) (receiver, []effect) {
 func (r receiver) complete(ev event) (receiver, []effect) {
 	r.failed, r.path = nil, ev.path
 	r.state, r.shown = recvPublished, StateComplete
-	return r, []effect{send(&frames.TransferComplete{TransferID: r.id, Ok: true,
-		BytesWritten: r.written, HashCheck: r.check}), resolve, arm}
+	done := &frames.TransferComplete{TransferID: r.id, Ok: true, BytesWritten: r.written, HashCheck: r.check}
+	if r.terms.path && len(r.path) <= maxPath {
+		done.Path = &r.path
+	}
+	return r, []effect{send(done), resolve, arm}
 }
 
 // completeAfterAll is a publication that was under way when the transfer was
@@ -383,7 +456,8 @@ func (r receiver) takeInvalid(ev event) (receiver, []effect) {
 	switch ev.frameType {
 	case frames.FrameTypeTransferInit:
 		return r, []effect{send(refuse(r.id, ev.fault))}
-	case frames.FrameTypeTransferChunk, frames.FrameTypeTransferFinish:
+	case frames.FrameTypeTransferChunk, frames.FrameTypeTransferFinish,
+		frames.FrameTypeTransferProgress, frames.FrameTypeTransferCancel:
 		return r.failWith(ev.fault)
 	}
 	return r, []effect{reject}
@@ -422,6 +496,20 @@ func (r receiver) hush(ev event) (receiver, []effect) {
 	return r, nil
 }
 
+// takeCancel is the end by the sender's wish. It does not wait for an answer.
+func (r receiver) takeCancel(ev event) (receiver, []effect) {
+	r.answer = answerNone
+	return r.failWith(cancelledByPeer(ev.frame.(*frames.TransferCancel)))
+}
+
+// cancel is the end by the wish of this side.
+func (r receiver) cancel(ev event) (receiver, []effect) {
+	if r.terms.cancel && ev.fault.Code == common.ErrorCodeCancelled {
+		r.answer = answerCancel
+	}
+	return r.failWith(ev.fault)
+}
+
 func (r receiver) fail(ev event) (receiver, []effect) { return r.failWith(ev.fault) }
 
 // failWith lets the worker clear away what the transfer left on the disk
@@ -439,6 +527,8 @@ func (r receiver) end(event) (receiver, []effect) {
 		effects = append(effects, send(refuse(r.id, r.failed)))
 	case answerComplete:
 		effects = append(effects, send(failComplete(r.id, r.failed, r.written, r.check)))
+	case answerCancel:
+		effects = append(effects, send(cancelFrame(r.id, r.failed)))
 	}
 	return r, append(effects, resolve, forget)
 }
@@ -458,7 +548,15 @@ func (r *receiver) waitsForDisk() bool {
 	return false
 }
 
-func (r *receiver) view() view { return view{state: r.shown, bytes: r.written, total: r.total} }
+func (r *receiver) view() view {
+	switch r.state {
+	case recvRequested:
+		return view{state: r.shown, bytes: r.peer.bytes, total: r.peer.total}
+	case recvReceiving, recvFinishing:
+		return view{state: r.shown, bytes: r.written, total: r.total, shared: true}
+	}
+	return view{state: r.shown, bytes: r.written, total: r.total}
+}
 
 func (r *receiver) outcome() (Result, *fault.Error) {
 	if r.failed != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vancetope/transfer/gen/common"
+	"github.com/vancetope/transfer/gen/frames"
 	"github.com/vancetope/transfer/internal/fault"
 )
 
@@ -21,8 +22,6 @@ const (
 	// call clears away when the call returns.
 	stopGrace = 3 * time.Second
 	lostGrace = 500 * time.Millisecond
-	// noticeEvery is the shortest time between two events of mere progress.
-	noticeEvery = 250 * time.Millisecond
 )
 
 // worker does the slow things of one transfer, one after the other, on the
@@ -69,11 +68,8 @@ type transfer struct {
 	// blockedBefore is how long the reading goroutine had waited for memory when
 	// the phase began.
 	blockedBefore time.Duration
-	noticed       struct {
-		state State
-		bytes int64
-		at    time.Time
-	}
+	noticed       pace // by this side's observer
+	told          pace // to the peer
 }
 
 func newTransfer(ctx context.Context, s *Session, id uuid.UUID, m machine, w worker) *transfer {
@@ -104,8 +100,8 @@ func (t *transfer) deliver(ev *event) (rejected bool) {
 func (t *transfer) advance(ev *event) (rejected bool) {
 	for pending := []*event{ev}; len(pending) > 0; pending = pending[1:] {
 		effects := t.machine.step(*pending[0])
-		if pending[0].kind == evOpened && pending[0].path != "" {
-			t.path = pending[0].path
+		if k := pending[0].kind; (k == evOpened || k == evPublished) && pending[0].path != "" {
+			t.path = pending[0].path // a publication may have given it another name
 		}
 		t.notice()
 		for _, fx := range effects {
@@ -115,6 +111,9 @@ func (t *transfer) advance(ev *event) (rejected bool) {
 			if next := t.perform(fx, pending[0]); next != nil {
 				pending = append(pending, next)
 			}
+		}
+		if failure := t.tellPeer(); failure != nil {
+			pending = append(pending, failure)
 		}
 	}
 	return rejected
@@ -135,6 +134,9 @@ func (t *transfer) perform(fx effect, cause *event) *event {
 		return t.stop()
 	case fxArm:
 		t.clock.set(t.session.cfg.PhaseTimeout)
+		t.blockedBefore = t.session.budget.blocked()
+	case fxConfirm:
+		t.clock.set(t.session.cfg.ConfirmTimeout)
 		t.blockedBefore = t.session.budget.blocked()
 	case fxGrace:
 		if cause.kind == evLost {
@@ -297,12 +299,10 @@ func (t *transfer) notice() {
 	if observer == nil {
 		return
 	}
-	v, now := t.machine.view(), time.Now()
-	moved := v.bytes != t.noticed.bytes && now.Sub(t.noticed.at) >= noticeEvery
-	if v.state == t.noticed.state && !moved {
+	v := t.machine.view()
+	if !t.noticed.due(v, time.Now()) {
 		return
 	}
-	t.noticed.state, t.noticed.bytes, t.noticed.at = v.state, v.bytes, now
 	ev := Event{ID: t.id, Direction: t.direction, Path: t.path, DirName: t.dirName, State: v.state,
 		Bytes: v.bytes, TotalBytes: v.total, StartedAt: t.started}
 	if v.state == StateFailed || v.state == StateCancelled {
@@ -314,6 +314,25 @@ func (t *transfer) notice() {
 		}
 	}()
 	observer(ev)
+}
+
+// tellPeer sends a transfer_progress when there is news, after the frames of the
+// step itself: the peer must know of the transfer first.
+func (t *transfer) tellPeer() *event {
+	if !t.session.cfg.Features.Has(frames.FeatureProgress) {
+		return nil
+	}
+	v := t.machine.view()
+	if !v.shared || !t.told.due(v, time.Now()) {
+		return nil
+	}
+	err := t.session.link.SendControl(&frames.TransferProgress{TransferID: t.id,
+		State: frames.ProgressState(v.state), Bytes: v.bytes, TotalBytes: v.total})
+	if err == nil {
+		return nil
+	}
+	failure := linkFailure(err)
+	return &failure
 }
 
 // wait returns the outcome. When ctx ends first the transfer is cancelled.

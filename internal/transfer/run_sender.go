@@ -24,7 +24,9 @@ type sendWorker struct {
 	target  string
 	dirName *string
 	attrs   *common.FileAttrs
-	chunk   int
+	// onExisting goes into the offer, nil where the receiver replaces.
+	onExisting *common.OnExisting
+	chunk      int
 
 	out    *Outgoing
 	size   int64
@@ -53,7 +55,7 @@ func (w *sendWorker) openSource(t *transfer) error {
 	}
 	w.out, w.size = out, out.Source.Size()
 	offer := &frames.TransferInit{TransferID: t.id, Target: w.target, DirName: w.dirName, TotalSize: w.size,
-		Attrs: mergeAttrs(w.attrs, attrsOf(out.Source))}
+		Attrs: mergeAttrs(w.attrs, attrsOf(out.Source)), OnExisting: w.onExisting}
 	if out.Name != "" {
 		offer.Source = &out.Name
 	}
@@ -85,6 +87,7 @@ func (w *sendWorker) hashSource(t *transfer) error {
 		}
 		digest.Write(part)
 		offset += int64(len(part))
+		t.drive(event{kind: evRead, n: int64(len(part))})
 	}
 	if err := w.out.Source.CheckUnchanged(); err != nil {
 		return err

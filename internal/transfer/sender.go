@@ -26,6 +26,7 @@ type sendState uint8
 // sender is the whole state of a sending transfer.
 type sender struct {
 	id    uuid.UUID
+	terms terms
 	state sendState
 	// limit is the largest size that may be sent.
 	limit int64
@@ -34,14 +35,20 @@ type sender struct {
 	told bool
 	// offer is the transfer_init, complete once the source is hashed.
 	offer *frames.TransferInit
-	sent  int64
+	// hashed and sent count bytes, peer is what the receiver tells of its own.
+	hashed, sent int64
+	peer         reported
+	// path is what the receiver published, "" if it did not say.
+	path string
+	// cancelled: this side ended it by a transfer_cancel.
+	cancelled bool
 	// failed is why it ends, nil for success. It counts from sendClosing on.
 	failed *fault.Error
 	shown  State
 }
 
-func newSender(id uuid.UUID, limit int64, requested bool) *sender {
-	return &sender{id: id, limit: limit, told: requested, shown: StateHashing}
+func newSender(id uuid.UUID, limit int64, requested bool, t terms) *sender {
+	return &sender{id: id, terms: t, limit: limit, told: requested, shown: StateHashing}
 }
 
 type sendStep func(s sender, ev event) (sender, []effect)
@@ -59,68 +66,85 @@ func init() {
 			evLost:   sender.lose,
 		},
 		sendOpening: {
-			evInit:   sender.duplicate,
-			evOpened: sender.judgeSize,
-			evFailed: sender.fail,
-			evCancel: sender.fail,
-			evLost:   sender.lose,
+			evInit:       sender.duplicate,
+			evProgress:   sender.hearEarly,
+			evPeerCancel: sender.hearEarly,
+			evInvalid:    sender.takeInvalidEarly,
+			evOpened:     sender.judgeSize,
+			evFailed:     sender.fail,
+			evCancel:     sender.cancel,
+			evLost:       sender.lose,
 		},
 		sendHashing: {
-			evInit:   sender.duplicate,
-			evHashed: sender.offerFile,
-			evFailed: sender.fail,
-			evCancel: sender.fail,
-			evLost:   sender.lose,
+			evInit:       sender.duplicate,
+			evProgress:   sender.hearEarly,
+			evPeerCancel: sender.hearEarly,
+			evInvalid:    sender.takeInvalidEarly,
+			evRead:       sender.countRead,
+			evHashed:     sender.offerFile,
+			evFailed:     sender.fail,
+			evCancel:     sender.cancel,
+			evLost:       sender.lose,
 		},
 		sendOffered: {
-			evInit:     sender.duplicate,
-			evResponse: sender.takeResponse,
-			evInvalid:  sender.takeInvalid,
-			evFailed:   sender.fail,
-			evTimeout:  sender.timeOut,
-			evCancel:   sender.fail,
-			evLost:     sender.lose,
+			evInit:       sender.duplicate,
+			evResponse:   sender.takeResponse,
+			evProgress:   sender.heed,
+			evPeerCancel: sender.takeCancel,
+			evInvalid:    sender.takeInvalid,
+			evFailed:     sender.fail,
+			evTimeout:    sender.timeOut,
+			evCancel:     sender.cancel,
+			evLost:       sender.lose,
 		},
 		sendStreaming: {
-			evInit:     sender.duplicate,
-			evComplete: sender.endEarly,
-			evInvalid:  sender.takeInvalid,
-			evSending:  sender.countChunk,
-			evSent:     sender.moveOn,
-			evFailed:   sender.fail,
-			evTimeout:  sender.timeOut,
-			evCancel:   sender.fail,
-			evLost:     sender.lose,
+			evInit:       sender.duplicate,
+			evComplete:   sender.endEarly,
+			evProgress:   sender.heed,
+			evPeerCancel: sender.takeCancel,
+			evInvalid:    sender.takeInvalid,
+			evSending:    sender.countChunk,
+			evSent:       sender.moveOn,
+			evFailed:     sender.fail,
+			evTimeout:    sender.timeOut,
+			evCancel:     sender.cancel,
+			evLost:       sender.lose,
 		},
 		sendVerifying: {
-			evInit:     sender.duplicate,
-			evComplete: sender.takeComplete,
-			evInvalid:  sender.takeInvalid,
-			evSent:     sender.moveOn,
-			evFailed:   sender.fail,
-			evTimeout:  sender.timeOut,
-			evCancel:   sender.fail,
-			evLost:     sender.lose,
+			evInit:       sender.duplicate,
+			evComplete:   sender.takeComplete,
+			evProgress:   sender.heed,
+			evPeerCancel: sender.takeCancel,
+			evInvalid:    sender.takeInvalid,
+			evSent:       sender.moveOn,
+			evFailed:     sender.fail,
+			evTimeout:    sender.timeOut,
+			evCancel:     sender.cancel,
+			evLost:       sender.lose,
 		},
 		// Nothing of the peer can change the outcome any more.
 		sendClosing: {
-			evInit:     sender.duplicate,
-			evResponse: sender.ignore,
-			evChunk:    sender.ignore,
-			evComplete: sender.ignore,
-			evFinish:   sender.ignore,
-			evInvalid:  sender.lateInvalid,
-			evStopped:  sender.end,
-			evTimeout:  sender.end,
-			evLost:     sender.hush,
+			evInit:       sender.duplicate,
+			evResponse:   sender.ignore,
+			evChunk:      sender.ignore,
+			evComplete:   sender.ignore,
+			evFinish:     sender.ignore,
+			evProgress:   sender.ignore,
+			evPeerCancel: sender.ignore,
+			evInvalid:    sender.lateInvalid,
+			evStopped:    sender.end,
+			evTimeout:    sender.end,
+			evLost:       sender.hush,
 		},
 		sendEnded: {
-			evInit:     sender.duplicate,
-			evResponse: sender.ignore,
-			evChunk:    sender.ignore,
-			evComplete: sender.ignore,
-			evFinish:   sender.ignore,
-			evInvalid:  sender.lateInvalid,
+			evInit:       sender.duplicate,
+			evResponse:   sender.ignore,
+			evChunk:      sender.ignore,
+			evComplete:   sender.ignore,
+			evFinish:     sender.ignore,
+			evProgress:   sender.ignore,
+			evPeerCancel: sender.ignore,
+			evInvalid:    sender.lateInvalid,
 		},
 	}
 }
@@ -163,6 +187,23 @@ func (s sender) judgeSize(ev event) (sender, []effect) {
 	return s, []effect{do(jobHash)}
 }
 
+// hearEarly takes what a peer says before the offer: only of a file that it
+// asked for does it know.
+func (s sender) hearEarly(ev event) (sender, []effect) {
+	switch {
+	case !s.told:
+		return s, []effect{reject}
+	case ev.kind == evPeerCancel:
+		return s.takeCancel(ev)
+	}
+	return s, nil
+}
+
+func (s sender) countRead(ev event) (sender, []effect) {
+	s.hashed += ev.n
+	return s, nil
+}
+
 func (s sender) offerFile(ev event) (sender, []effect) {
 	offer := *s.offer
 	offer.Hash = &ev.hash
@@ -178,6 +219,37 @@ func (s sender) takeResponse(ev event) (sender, []effect) {
 	}
 	s.state, s.shown = sendStreaming, StateStreaming
 	return s, []effect{do(jobStream), arm}
+}
+
+// heed takes the receiver's progress: what moved on gets its phase's time anew.
+// Waiting for approval is a Foot's alone, comes before its answer, and has a time
+// of its own.
+func (s sender) heed(ev event) (sender, []effect) {
+	f := ev.frame.(*frames.TransferProgress)
+	approval := State(f.State) == StateApproval
+	if approval && (!s.terms.people || s.state != sendOffered) || !s.peer.moveOn(f) {
+		return s, nil
+	}
+	if approval {
+		s.shown = StateApproval
+		return s, []effect{confirm}
+	}
+	if s.shown == StateApproval {
+		s.shown = StateHashing
+	}
+	return s, []effect{arm}
+}
+
+// takeCancel is the end by the peer's wish. It does not wait for an answer.
+func (s sender) takeCancel(ev event) (sender, []effect) {
+	s.told = false
+	return s.failWith(cancelledByPeer(ev.frame.(*frames.TransferCancel)))
+}
+
+// cancel is the end by the wish of this side.
+func (s sender) cancel(ev event) (sender, []effect) {
+	s.cancelled = s.terms.cancel && ev.fault.Code == common.ErrorCodeCancelled
+	return s.failWith(ev.fault)
 }
 
 // countChunk runs before a chunk is handed over, so that the answer to the last
@@ -213,6 +285,9 @@ func (s sender) takeComplete(ev event) (sender, []effect) {
 	case f.HashCheck != nil && *f.HashCheck != frames.HashCheckOk:
 		return s.failWith(fault.New(common.ErrorCodeHashMismatch))
 	}
+	if s.terms.path && f.Path != nil {
+		s.path = *f.Path
+	}
 	return s.close()
 }
 
@@ -222,8 +297,21 @@ func (s sender) takeInvalid(ev event) (sender, []effect) {
 	switch ev.frameType {
 	case frames.FrameTypeTransferInit:
 		return s, []effect{send(refuse(s.id, ev.fault))}
-	case frames.FrameTypeTransferInitResponse, frames.FrameTypeTransferComplete:
+	case frames.FrameTypeTransferInitResponse, frames.FrameTypeTransferComplete,
+		frames.FrameTypeTransferProgress, frames.FrameTypeTransferCancel:
 		return s.failWith(ev.fault)
+	}
+	return s, []effect{reject}
+}
+
+// takeInvalidEarly is takeInvalid before the offer, where a peer that asked for
+// the file has little to say.
+func (s sender) takeInvalidEarly(ev event) (sender, []effect) {
+	switch ev.frameType {
+	case frames.FrameTypeTransferProgress, frames.FrameTypeTransferCancel:
+		if s.told {
+			return s.failWith(ev.fault)
+		}
 	}
 	return s, []effect{reject}
 }
@@ -243,6 +331,9 @@ func (s sender) timeOut(event) (sender, []effect) {
 		sendStreaming: common.ErrorCodeChunkTimeout,
 		sendVerifying: common.ErrorCodeCompleteTimeout,
 	}[s.state]
+	if s.shown == StateApproval {
+		code = common.ErrorCodeDeclined
+	}
 	return s.failWith(fault.New(code))
 }
 
@@ -273,10 +364,14 @@ func (s sender) end(event) (sender, []effect) {
 	s.state = sendEnded
 	s.shown = endState(s.failed)
 	effects := make([]effect, 0, 3)
-	if s.told && s.failed != nil {
-		effects = append(effects, send(failFinish(s.id, s.failed)))
-	} else if s.told {
+	switch {
+	case !s.told:
+	case s.failed == nil:
 		effects = append(effects, send(&frames.TransferFinish{TransferID: s.id, Ok: true}))
+	case s.cancelled:
+		effects = append(effects, send(cancelFrame(s.id, s.failed)))
+	default:
+		effects = append(effects, send(failFinish(s.id, s.failed)))
 	}
 	return s, append(effects, resolve, forget)
 }
@@ -284,7 +379,13 @@ func (s sender) end(event) (sender, []effect) {
 func (s *sender) waitsForDisk() bool { return s.state == sendClosing }
 
 func (s *sender) view() view {
-	v := view{state: s.shown, bytes: s.sent}
+	v := view{state: s.shown, bytes: s.sent, shared: s.told}
+	switch s.state {
+	case sendNew, sendOpening, sendClosing, sendEnded:
+		v.shared = false
+	case sendHashing, sendOffered:
+		v.bytes = s.hashed
+	}
 	if s.offer != nil {
 		v.total = s.offer.TotalSize
 	}
@@ -295,7 +396,11 @@ func (s *sender) outcome() (Result, *fault.Error) {
 	if s.failed != nil {
 		return Result{ID: s.id}, s.failed
 	}
-	return Result{ID: s.id, BytesWritten: s.offer.TotalSize, Hash: *s.offer.Hash, Path: s.offer.Target}, nil
+	path := s.offer.Target
+	if s.path != "" {
+		path = s.path
+	}
+	return Result{ID: s.id, BytesWritten: s.offer.TotalSize, Hash: *s.offer.Hash, Path: path}, nil
 }
 
 // endState is how people see an end.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -16,6 +17,9 @@ import (
 
 // maxLive is how many transfers a connection may hold whatever its peer asks for.
 const maxLive = 2048
+
+// defaultConfirmTimeout is that of the settings.
+const defaultConfirmTimeout = 5 * time.Minute
 
 // Session is all transfers of one connection. Nothing of another connection can
 // reach them: a frame finds its transfer in the session of its own connection
@@ -39,6 +43,9 @@ func NewSession(link Link, cfg Config) *Session {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
+	if cfg.ConfirmTimeout == 0 {
+		cfg.ConfirmTimeout = defaultConfirmTimeout
+	}
 	return &Session{link: link, cfg: cfg, log: log, budget: newBudget(unwrittenLimit),
 		live: make(map[uuid.UUID]*transfer), ended: endedIDs{ttl: cfg.CleanupInterval}}
 }
@@ -48,16 +55,34 @@ func NewSession(link Link, cfg Config) *Session {
 // when that is a fault, else as cancelled. The failure of opening or hashing the
 // file is returned without a frame.
 func (s *Session) Send(ctx context.Context, req SendRequest) (Result, error) {
+	onExisting, why := s.onExisting(req.OnExisting)
+	if why != nil {
+		return Result{ID: req.ID}, why
+	}
 	none := sha256.Sum256(nil)
 	draft := &frames.TransferInit{TransferID: req.ID, Target: req.Target, DirName: optional(req.DirName),
-		Attrs: req.Attrs, Hash: optional("sha256:" + hex.EncodeToString(none[:]))}
+		Attrs: req.Attrs, OnExisting: onExisting, Hash: optional("sha256:" + hex.EncodeToString(none[:]))}
 	if why := askable(draft); why != nil {
 		return Result{ID: req.ID}, why
 	}
-	t := newTransfer(ctx, s, req.ID, newSender(req.ID, s.cfg.MaxSendSize, false),
-		&sendWorker{open: req.Open, target: req.Target, dirName: optional(req.DirName), attrs: req.Attrs, chunk: s.cfg.ChunkSize})
+	t := newTransfer(ctx, s, req.ID, newSender(req.ID, s.cfg.MaxSendSize, false, s.terms()),
+		&sendWorker{open: req.Open, target: req.Target, dirName: optional(req.DirName), attrs: req.Attrs,
+			onExisting: onExisting, chunk: s.cfg.ChunkSize})
 	t.direction, t.path = s.sends(), req.Path
 	return s.run(ctx, t)
+}
+
+// onExisting is what an offer says about a target that exists: nothing for
+// replace, which is what a receiver does by itself. A receiver that knows nothing
+// else would replace where it must not, so it is not even asked.
+func (s *Session) onExisting(wanted common.OnExisting) (*common.OnExisting, *fault.Error) {
+	switch {
+	case wanted == "" || wanted == common.OnExistingReplace:
+		return nil, nil
+	case !s.cfg.Features.Has(frames.FeatureOnExisting):
+		return nil, fault.Newf(common.ErrorCodeUnsupported, "the receiver can only replace, not obey onExisting %q", string(wanted))
+	}
+	return &wanted, nil
 }
 
 // Receive asks the peer for a file and returns when it is published here, or
@@ -68,7 +93,7 @@ func (s *Session) Receive(ctx context.Context, req ReceiveRequest) (Result, erro
 	if why := askable(request); why != nil {
 		return Result{ID: req.ID}, why
 	}
-	t := newTransfer(ctx, s, req.ID, newReceiver(req.ID, s.cfg.MaxReceiveSize, request), &receiveWorker{open: req.Open})
+	t := newTransfer(ctx, s, req.ID, newReceiver(req.ID, s.cfg.MaxReceiveSize, request, s.terms()), &receiveWorker{open: req.Open})
 	t.direction, t.path, t.dirName = s.receives(), req.RemotePath, req.DirName
 	return s.run(ctx, t)
 }
@@ -99,7 +124,7 @@ func (s *Session) HandleTransferInit(f *frames.TransferInit) error {
 		s.answer(refuse(f.TransferID, fault.New(common.ErrorCodeUnknownTransfer)))
 		return nil
 	}
-	t := newTransfer(context.Background(), s, f.TransferID, newReceiver(f.TransferID, s.cfg.MaxReceiveSize, nil),
+	t := newTransfer(context.Background(), s, f.TransferID, newReceiver(f.TransferID, s.cfg.MaxReceiveSize, nil, s.terms()),
 		&receiveWorker{open: s.cfg.Accept})
 	t.direction, t.path = s.receives(), f.Target
 	if why := s.add(t); why != nil {
@@ -166,7 +191,7 @@ func (s *Session) HandleClientFileUploadRequest(f *frames.ClientFileUploadReques
 		return fault.New(common.ErrorCodeDuplicateTransfer)
 	}
 	open := func(ctx context.Context) (*Outgoing, error) { return s.cfg.Serve(ctx, f) }
-	t := newTransfer(context.Background(), s, f.TransferID, newSender(f.TransferID, s.cfg.MaxSendSize, true),
+	t := newTransfer(context.Background(), s, f.TransferID, newSender(f.TransferID, s.cfg.MaxSendSize, true, s.terms()),
 		&sendWorker{open: open, target: f.RemotePath, dirName: &f.DirName, attrs: f.Attrs, chunk: s.cfg.ChunkSize})
 	t.direction, t.path = s.sends(), f.LocalPath
 	if why := s.add(t); why != nil {
@@ -181,7 +206,7 @@ func (s *Session) HandleClientFileUploadRequest(f *frames.ClientFileUploadReques
 // transfer it fails that transfer by its normal failing answer. False: nobody
 // was told, the caller answers with an error frame.
 func (s *Session) HandleInvalid(e *frames.DecodeError) (answered bool) {
-	if e.TransferID == nil || e.DuplicateMember {
+	if e.TransferID == nil || e.DuplicateMember || e.Code == common.ErrorCodeUnexpectedFrame {
 		return false
 	}
 	id, why := *e.TransferID, invalidFault(e)
@@ -200,7 +225,8 @@ func (s *Session) HandleInvalid(e *frames.DecodeError) (answered bool) {
 		s.answer(failFinish(id, why))
 		return true
 	case frames.FrameTypeTransferInitResponse, frames.FrameTypeTransferChunk,
-		frames.FrameTypeTransferComplete, frames.FrameTypeTransferFinish:
+		frames.FrameTypeTransferComplete, frames.FrameTypeTransferFinish,
+		frames.FrameTypeTransferProgress, frames.FrameTypeTransferCancel:
 		return ended || t != nil && !t.deliver(ev)
 	}
 	return false

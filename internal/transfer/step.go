@@ -19,6 +19,7 @@ const (
 	evInvalid                     // a frame of this transfer that broke its schema
 
 	evOpened    // the source or the place is open
+	evRead      // a part of the source is hashed
 	evHashed    // the source is hashed
 	evSending   // a chunk is about to be handed to the link
 	evSent      // the link took it
@@ -44,7 +45,7 @@ type event struct {
 	frameType frames.FrameType
 	fault     *fault.Error // of evInvalid, evFailed, evCancel, evLost
 
-	n    int64  // bytes of evSending, evSent, evWritten; size of evOpened
+	n    int64  // bytes of evRead, evSending, evSent, evWritten; size of evOpened
 	last bool   // evSending, evSent, evWritten
 	hash string // evHashed, evWritten with last
 	path string // evPublished
@@ -61,6 +62,7 @@ const (
 	fxDo                        // give the worker a job
 	fxStop                      // let the worker drop what it has, put everything away and report evStopped
 	fxArm                       // start the phase's time anew
+	fxConfirm                   // start the time that people have to approve
 	fxGrace                     // start the time a stopping worker has
 	fxReject                    // tell the peer that its frame fits no transfer
 	fxResolve                   // the outcome is known: the caller may have it
@@ -93,6 +95,7 @@ func do(j job) effect            { return effect{kind: fxDo, job: j} }
 
 var (
 	arm     = effect{kind: fxArm}
+	confirm = effect{kind: fxConfirm}
 	grace   = effect{kind: fxGrace}
 	stop    = effect{kind: fxStop}
 	reject  = effect{kind: fxReject}
@@ -115,4 +118,6 @@ type machine interface {
 type view struct {
 	state        State
 	bytes, total int64
+	// shared: the peer has begun the transfer too, so it may hear of this.
+	shared bool
 }

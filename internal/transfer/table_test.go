@@ -131,10 +131,10 @@ func (p position) reach() machine {
 	return m
 }
 
-func asked() machine    { return newReceiver(someID, 100, request) }
-func unasked() machine  { return newReceiver(someID, 100, nil) }
-func download() machine { return newSender(someID, 100, false) }
-func upload() machine   { return newSender(someID, 100, true) }
+func asked() machine    { return newReceiver(someID, 100, request, terms{}) }
+func unasked() machine  { return newReceiver(someID, 100, nil, terms{}) }
+func download() machine { return newSender(someID, 100, false, terms{}) }
+func upload() machine   { return newSender(someID, 100, true, terms{}) }
 
 // stopEffects is how every failure begins: the answer waits for the worker.
 const stopEffects = "grace stop"
@@ -447,7 +447,7 @@ func TestAnEmptyChunkIsNoProgress(t *testing.T) {
 }
 
 func TestOneMiBIsTheLargestChunk(t *testing.T) {
-	m := newReceiver(someID, 4<<20, nil)
+	m := newReceiver(someID, 4<<20, nil, terms{})
 	f := *theInit
 	f.TotalSize = 3 << 20
 	m.step(frameEvent(&f))

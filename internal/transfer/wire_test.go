@@ -197,7 +197,7 @@ func connected(t *testing.T, o pairOptions, f func(t *testing.T, p *pair)) {
 		serving.Go(func() { _ = server.Serve(listener) }) // ends with Close
 		conn, _, err := wire.Dial(t.Context(), wire.DialConfig{Config: p.foot.wireConfig(), URL: "http://brain.test",
 			Tenant: "acme", Token: "x", Hello: &frames.Hello{ProtocolVersion: 1, ClientVersion: "t", Os: common.OsLinux,
-				Access: common.AccessEdit, Grants: []frames.Grant{}, Features: []string{}},
+				Access: common.AccessEdit, Grants: []common.Grant{}, Features: []string{}},
 			NetDialContext: func(context.Context, string, string) (net.Conn, error) { return near, nil }})
 		if err != nil {
 			t.Fatal(err)

@@ -94,7 +94,7 @@ func (c *Conn) SetFeatures(f frames.FeatureSet) { c.decoder.Features = f }
 
 // SendControl queues a frame in the control lane. It never waits for the network;
 // a full queue closes the connection. A frame that the peer would have to refuse is
-// not sent.
+// not sent. A transfer_progress takes the place of an unsent one of its transfer.
 func (c *Conn) SendControl(f frames.Frame) error {
 	if err := f.Validate(); err != nil {
 		c.cfg.Log.Error("a frame of our own is invalid", "frame", f.FrameType(), "error", err)
@@ -108,7 +108,11 @@ func (c *Conn) SendControl(f frames.Frame) error {
 		PutBuffer(message)
 		return fault.Newf(common.ErrorCodeInternal, "control frame %s of %d bytes is above %d", f.FrameType(), len(message), MaxControlFrame)
 	}
-	err = c.out.putControl(message)
+	if news, ok := f.(*frames.TransferProgress); ok {
+		err = c.out.putNews(news.TransferID, message)
+	} else {
+		err = c.out.putControl(message)
+	}
 	if err == nil {
 		return nil
 	}

@@ -52,12 +52,19 @@ type outbox struct {
 	mu      sync.Mutex
 	ping    bool
 	pong    []byte // payload of the ping to answer; nil if none. A newer one takes its place.
-	control [][]byte
-	waiting int // bytes in control
+	control []*letter
+	waiting int                   // bytes in control
+	news    map[uuid.UUID]*letter // the queued progress of each transfer
 	streams map[uuid.UUID]*stream
 	ready   []*stream // streams with a queued frame, longest waiting first
 	shut    bool
 	close   *job
+}
+
+// letter is a queued control frame. Progress is of a transfer, nil for all else.
+type letter struct {
+	frame    []byte
+	progress *uuid.UUID
 }
 
 // stream is the data queue of one transfer: one frame.
@@ -74,6 +81,7 @@ func newOutbox() *outbox {
 		wake:    make(chan struct{}, 1),
 		closed:  make(chan struct{}),
 		streams: make(map[uuid.UUID]*stream),
+		news:    make(map[uuid.UUID]*letter),
 	}
 }
 
@@ -91,11 +99,38 @@ func (o *outbox) putControl(frame []byte) error {
 	if o.shut {
 		return errShut
 	}
-	if len(o.control) >= maxControlFrames || o.waiting+len(frame) > maxControlBytes {
+	return o.queue(&letter{frame: frame})
+}
+
+// putNews queues an encoded transfer_progress in the control lane, in the place of
+// one of the same transfer that still waits: a peer that does not read misses
+// old news only, and is not drowned in them.
+func (o *outbox) putNews(id uuid.UUID, frame []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.shut {
+		return errShut
+	}
+	if old := o.news[id]; old != nil {
+		o.waiting += len(frame) - len(old.frame)
+		PutBuffer(old.frame)
+		old.frame = frame
+		return nil
+	}
+	news := &letter{frame: frame, progress: &id}
+	err := o.queue(news)
+	if err == nil {
+		o.news[id] = news
+	}
+	return err
+}
+
+func (o *outbox) queue(l *letter) error {
+	if len(o.control) >= maxControlFrames || o.waiting+len(l.frame) > maxControlBytes {
 		return errOverflow
 	}
-	o.control = append(o.control, frame)
-	o.waiting += len(frame)
+	o.control = append(o.control, l)
+	o.waiting += len(l.frame)
 	o.signal()
 	return nil
 }
@@ -227,13 +262,16 @@ func (o *outbox) next() job {
 	}
 	switch {
 	case len(o.control) > 0:
-		frame := o.control[0]
+		first := o.control[0]
 		o.control[0] = nil
 		if o.control = o.control[1:]; len(o.control) == 0 {
 			o.control = nil
 		}
-		o.waiting -= len(frame)
-		return job{kind: jobControl, payload: frame}
+		if first.progress != nil {
+			delete(o.news, *first.progress)
+		}
+		o.waiting -= len(first.frame)
+		return job{kind: jobControl, payload: first.frame}
 	case o.close != nil:
 		return *o.close
 	case len(o.ready) > 0:

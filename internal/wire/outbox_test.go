@@ -255,3 +255,30 @@ func TestOutboxKeepsTheOrderOfEachStreamWhateverHappens(t *testing.T) {
 		}
 	})
 }
+
+func TestProgressTakesThePlaceOfOlderProgressOfItsTransfer(t *testing.T) {
+	o := newOutbox()
+	one, two := uuid.New(), uuid.New()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(o.putNews(one, []byte("one 1")))
+	must(o.putControl([]byte("control")))
+	must(o.putNews(two, []byte("two 1")))
+	must(o.putNews(one, []byte("one, the second")))
+	expectJobs(t, o, "one, the second", "control", "two 1", "nothing")
+	must(o.putNews(one, []byte("one 3")))
+	for range 10 * maxControlFrames {
+		must(o.putNews(two, []byte("two 2")))
+	}
+	if control, _ := o.backlog(); control != 2 {
+		t.Errorf("%d frames are queued, want one a transfer", control)
+	}
+	expectJobs(t, o, "one 3", "two 2", "nothing")
+	if o.waiting != 0 || len(o.news) != 0 {
+		t.Errorf("%d bytes and %d transfers are still counted", o.waiting, len(o.news))
+	}
+}
