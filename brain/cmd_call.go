@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -19,15 +17,12 @@ import (
 	"github.com/vancetope/transfer/internal/version"
 )
 
-const defaultURL = "http://127.0.0.1:9990"
-
 // callCmd is `brain call`.
 type callCmd struct {
-	Tool      string `arg:"" help:"Name of the tool."`
-	JSON      string `arg:"" name:"json" help:"The tool's arguments as a JSON object, or - to read them from the standard input."`
-	URL       string `name:"url" help:"Where the Brain listens; default ${default_url}." env:"VANCE_URL" placeholder:"URL"`
-	TokenFile string `help:"File with a token of role agent." env:"VANCE_TOKEN_FILE" placeholder:"FILE"`
-	Timeout   string `help:"How long to wait for the result, such as 30s or 5m; by default for ever." placeholder:"DURATION"`
+	Tool string `arg:"" help:"Name of the tool."`
+	JSON string `arg:"" name:"json" help:"The tool's arguments as a JSON object, or - to read them from the standard input."`
+	serverFlags
+	Timeout string `help:"How long to wait for the result, such as 30s or 5m; by default for ever." placeholder:"DURATION"`
 }
 
 // maxArguments bounds what is read from the standard input: a server would
@@ -40,11 +35,15 @@ func (c *callCmd) Run(i invocation) error {
 	if err != nil {
 		return err
 	}
-	endpoint, err := c.endpoint()
+	endpoint, err := c.endpoint("/mcp")
 	if err != nil {
 		return err
 	}
 	token, err := c.token()
+	if err != nil {
+		return err
+	}
+	transport, err := c.transport()
 	if err != nil {
 		return err
 	}
@@ -56,7 +55,7 @@ func (c *callCmd) Run(i invocation) error {
 	}
 	defer cancel()
 
-	client := toolClient{endpoint: endpoint, token: token, version: version.String(), log: i.New(i.err)}
+	client := toolClient{endpoint: endpoint, token: token, transport: transport, version: version.String(), log: i.New(i.err)}
 	result, err := client.call(limited, c.Tool, arguments)
 	switch {
 	case ctx.Err() != nil:
@@ -86,30 +85,6 @@ func (c *callCmd) arguments(in io.Reader) (json.RawMessage, error) {
 		return nil, cli.Usagef(`the arguments are not a JSON object, such as {"dirName":"inbox"}`)
 	}
 	return text, nil
-}
-
-// endpoint returns the address of the tools.
-func (c *callCmd) endpoint() (string, error) {
-	base := c.URL
-	if base == "" {
-		base = defaultURL
-	}
-	u, err := url.Parse(base)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", cli.Usagef("--url %s is not an address such as %s", safetext.Quote(base), defaultURL)
-	}
-	return strings.TrimRight(base, "/") + "/mcp", nil
-}
-
-func (c *callCmd) token() (string, error) {
-	if c.TokenFile == "" {
-		return "", cli.Usagef("--token-file (or VANCE_TOKEN_FILE) is needed: a file with the output of brain token create --role agent")
-	}
-	token, err := cli.ReadToken(c.TokenFile)
-	if err != nil {
-		return "", cli.Usagef("%w", err)
-	}
-	return token, nil
 }
 
 // limited returns ctx with the timeout that was asked for.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 
 	"github.com/vancetope/transfer/internal/cli"
 	"github.com/vancetope/transfer/internal/settings"
@@ -17,8 +16,9 @@ import (
 // serveCmd is `brain serve`.
 type serveCmd struct {
 	dataFlag
-	Listen string `help:"Where to listen; port 0 picks a free one and the ready line tells it." default:"127.0.0.1:9990" placeholder:"HOST:PORT"`
-	Config string `help:"File with settings; default ~/.vancetope/brain.yaml when there is one." placeholder:"FILE"`
+	tlsFlags
+	Listen *string `help:"Where to listen; default 127.0.0.1:9990. Port 0 picks a free one and the ready line tells it." placeholder:"HOST:PORT"`
+	Config string  `help:"File with settings; default ~/.vancetope/brain.yaml when there is one." placeholder:"FILE"`
 }
 
 // Run is called by kong.
@@ -26,20 +26,21 @@ func (c *serveCmd) Run(i invocation) (err error) {
 	ctx, stop := i.untilSignal()
 	defer stop()
 	log := i.New(i.err)
-	dir, err := c.dir()
+	values, err := c.settings(i, c.Config, map[string]*string{"vance.brain.listen": c.Listen})
 	if err != nil {
 		return err
 	}
-	values, err := c.settings(dir, i.environ)
+	secure, err := c.config(log)
 	if err != nil {
-		return cli.Usagef("%w", err)
+		return err
 	}
+	dir := values.Brain.Data
 	lock, err := lockData(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	listener, err := listenLoopback(ctx, c.Listen)
+	listener, err := listen(ctx, values.Brain.Listen, secure != nil || c.AllowInsecure)
 	if err != nil {
 		return err
 	}
@@ -48,18 +49,11 @@ func (c *serveCmd) Run(i invocation) (err error) {
 		return errors.Join(err, listener.Close())
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	log.Info("serving", "url", urlOf(listener), "data", dir, "version", version.String(), "commit", version.Commit())
+	s.http.TLSConfig = secure
+	url := urlOf(listener, secure != nil)
+	log.Info("serving", "url", url, "data", dir, "version", version.String(), "commit", version.Commit())
 	logSettings(log, values)
-	return s.serve(ctx, listener, func() error { return sayReady(i.console, listener) })
-}
-
-func (c *serveCmd) settings(dir string, environ []string) (*settings.Settings, error) {
-	return settings.Load(settings.Options{
-		Program:  settings.ForBrain,
-		File:     c.Config,
-		Environ:  environ,
-		Defaults: map[string]string{"vance.workspace.root": filepath.Join(dir, "workspaces")},
-	})
+	return s.serve(ctx, listener, func() error { return sayReady(i.console, url) })
 }
 
 // logSettings tells what differs from the defaults, since that is what an
@@ -80,12 +74,18 @@ type ready struct {
 	Version string `json:"version"`
 }
 
-func urlOf(l net.Listener) string { return "http://" + l.Addr().String() }
+func urlOf(l net.Listener, secure bool) string {
+	scheme := "http"
+	if secure {
+		scheme = "https"
+	}
+	return scheme + "://" + l.Addr().String()
+}
 
-func sayReady(c console, l net.Listener) error {
+func sayReady(c console, url string) error {
 	return json.NewEncoder(c.out).Encode(ready{
 		Event:   "ready",
-		URL:     urlOf(l),
+		URL:     url,
 		PID:     os.Getpid(),
 		Version: version.String(),
 	})

@@ -15,16 +15,35 @@ import (
 
 // dataFlag says where a Brain keeps what must last.
 type dataFlag struct {
-	Data string `help:"Folder for the Brain's state and workspaces." default:"~/.vancetope/brain" placeholder:"DIR"`
+	Data *string `help:"Folder for the Brain's state and workspaces; default ~/.vancetope/brain." placeholder:"DIR"`
 }
 
-// dir returns the data directory as an absolute path.
-func (f dataFlag) dir() (string, error) {
-	dir, err := settings.ExpandPath(f.Data)
-	if err != nil {
-		return "", cli.Usagef("--data %q %w", f.Data, err)
+// settings loads the Brain's settings. All commands do, so that they agree on
+// the data directory.
+func (f dataFlag) settings(i invocation, file string, flags map[string]*string) (*settings.Settings, error) {
+	said := map[string]string{}
+	for name, text := range flags {
+		if text != nil {
+			said[name] = *text
+		}
 	}
-	return dir, nil
+	if f.Data != nil {
+		said["vance.brain.data"] = *f.Data
+	}
+	values, err := settings.Load(settings.Options{Program: settings.ForBrain, File: file, Environ: i.environ, Flags: said})
+	if err != nil {
+		return nil, cli.Usagef("%w", err)
+	}
+	return values, nil
+}
+
+// state opens the state in the data directory.
+func (f dataFlag) state(i invocation) (*state.SQLite, error) {
+	values, err := f.settings(i, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	return openState(i.ctx, values.Brain.Data)
 }
 
 // openState opens the state in a data directory. Several processes may.

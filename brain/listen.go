@@ -8,16 +8,17 @@ import (
 	"github.com/vancetope/transfer/internal/cli"
 )
 
-// listenLoopback opens the listener. What travels on it is in clear text, so it
-// must not leave this machine.
-func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
+// listen opens the listener. In clear text nothing must leave this machine,
+// unless the operator says that it may.
+func listen(ctx context.Context, address string, clearTextAnywhere bool) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, cli.Usagef("--listen %q is not HOST:PORT: %w", address, err)
 	}
-	if !isLoopback(host) {
+	if !clearTextAnywhere && !isLoopback(host) {
 		return nil, cli.Usagef("--listen %q is not a loopback address, and tokens and files would travel in clear text: "+
-			"listen on 127.0.0.1 or [::1], with a proxy that speaks TLS in front for other machines", address)
+			"use --tls-cert and --tls-key, or listen on 127.0.0.1 or [::1] with a proxy that speaks TLS in front, "+
+			"or say --allow-insecure when the network between is trusted", address)
 	}
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", address)

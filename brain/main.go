@@ -29,6 +29,8 @@ type grammar struct {
 	Serve serveCmd `cmd:"" help:"Serve Feet, agents and users until told to stop."`
 	Token struct {
 		Create tokenCreateCmd `cmd:"" help:"Make a token and print it; it cannot be shown again."`
+		List   tokenListCmd   `cmd:"" help:"List the tokens."`
+		Revoke tokenRevokeCmd `cmd:"" help:"Make a token worthless and end what it has opened."`
 	} `cmd:"" help:"Manage the tokens that Feet, agents and users sign in with."`
 	Call callCmd `cmd:"" help:"Call a tool of a running Brain and print its result as one line of JSON."`
 }

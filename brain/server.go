@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,9 +30,6 @@ const (
 	transfersPatience = 4 * time.Second
 	answersPatience   = 500 * time.Millisecond
 
-	// sessionTimeout ends MCP sessions that nobody uses.
-	sessionTimeout = 30 * time.Minute
-
 	headerTimeout = 10 * time.Second // for a request's header to come in whole
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 64 << 10
@@ -41,6 +39,7 @@ const (
 type server struct {
 	log      *slog.Logger
 	store    state.Store
+	tokens   *auth.Tokens
 	hub      *hub.Hub
 	mcp      *toolset.MCP
 	http     *http.Server
@@ -56,10 +55,11 @@ func newServer(ctx context.Context, store state.Store, v *settings.Settings, log
 		return nil, err
 	}
 	tokens := auth.NewTokens(store, log)
-	s := &server{log: log, store: store}
+	s := &server{log: log, store: store, tokens: tokens}
 	s.hub = hub.New(hub.Config{
 		Workspace:       rooms,
 		Authenticate:    footOf(tokens),
+		Follow:          tokens.Follow,
 		ChunkSize:       v.Transfer.ChunkSize,
 		MaxFrameSize:    v.Transfer.MaxFrameSize,
 		MaxUploadSize:   v.Transfer.MaxUploadSize,
@@ -67,11 +67,13 @@ func newServer(ctx context.Context, store state.Store, v *settings.Settings, log
 		PhaseTimeout:    v.Transfer.PhaseTimeout,
 		PingInterval:    v.Transfer.PingInterval,
 		CleanupInterval: v.Transfer.CleanupInterval,
+		MaxConcurrent:   v.Transfer.MaxConcurrent,
 		Log:             log,
 	})
 	s.mcp = toolset.NewMCP(&toolset.Tools{Hub: s.hub, Workspace: rooms, Log: log}, toolset.MCPOptions{
 		Authenticate:   agentOf(tokens),
-		SessionTimeout: sessionTimeout,
+		Follow:         tokens.Follow,
+		SessionTimeout: v.MCP.SessionTimeout,
 		Version:        version.String(),
 		Log:            slog.New(chatty{log.Handler()}),
 	})
@@ -90,7 +92,7 @@ func (s *server) routes(panel http.Handler) http.Handler {
 	mux.HandleFunc("GET /healthz", s.health)
 	mux.Handle("/brain/{tenant}/ws", s.hub)
 	mux.Handle("/mcp", s.mcp)
-	mux.Handle("/api/", panel)
+	mux.Handle("/api/", s.unlessDraining(panel))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		refuse.With(w, fault.Texted(common.ErrorCodeNotFound, "no such path"))
 	})
@@ -118,7 +120,7 @@ func agentOf(tokens *auth.Tokens) func(*http.Request) (toolset.Caller, error) {
 		if err != nil {
 			return toolset.Caller{}, err
 		}
-		return toolset.Caller{Project: projectOf(p), TokenID: p.TokenID}, nil
+		return toolset.Caller{Project: projectOf(p), TokenID: p.TokenID, Access: p.Access}, nil
 	}
 }
 
@@ -126,11 +128,34 @@ func projectOf(p auth.Principal) workspace.Project {
 	return workspace.Project{Tenant: p.Tenant, ProjectID: p.Project}
 }
 
+// unlessDraining refuses what comes in after the server was told to stop.
+func (s *server) unlessDraining(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.draining.Load() {
+			refuse.With(w, fault.New(common.ErrorCodeDraining))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // serve serves the listener until ctx is done, then stops in good order. It
 // calls ready once requests are accepted.
 func (s *server) serve(ctx context.Context, l net.Listener, ready func() error) error {
+	watching, stopWatching := context.WithCancel(context.Background())
+	var watch sync.WaitGroup
+	watch.Go(func() { s.tokens.Watch(watching) })
+	defer watch.Wait()
+	defer stopWatching()
+
 	failed := make(chan error, 1)
-	go func() { failed <- s.http.Serve(l) }()
+	go func() {
+		if s.http.TLSConfig != nil {
+			failed <- s.http.ServeTLS(l, "", "") // the files are the configuration's
+			return
+		}
+		failed <- s.http.Serve(l)
+	}()
 	if err := ready(); err != nil {
 		s.log.Warn("the ready line could not be printed", "err", err)
 	}

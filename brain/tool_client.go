@@ -33,17 +33,18 @@ func (e *unreachableError) Unwrap() error { return e.err }
 
 // toolClient calls tools as any MCP client would.
 type toolClient struct {
-	endpoint string
-	token    string
-	version  string
-	log      *slog.Logger
+	endpoint  string
+	token     string
+	transport http.RoundTripper
+	version   string
+	log       *slog.Logger
 }
 
 // call calls a tool and returns its structured result. An error is a
 // *refusedError, an *unreachableError, a *jsonrpc.Error, or says that the answer
 // is no tool's result.
 func (c *toolClient) call(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error) {
-	road := &road{token: c.token}
+	road := &road{token: c.token, below: c.transport}
 	client := mcp.NewClient(
 		&mcp.Implementation{Name: "brain-call", Version: c.version},
 		&mcp.ClientOptions{
@@ -106,6 +107,7 @@ func structured(answer *mcp.CallToolResult) (json.RawMessage, error) {
 // what went wrong on HTTP's level, which the SDK reports as text only.
 type road struct {
 	token string
+	below http.RoundTripper
 
 	mu      sync.Mutex
 	trouble error
@@ -123,7 +125,7 @@ func (r *road) client() *http.Client {
 func (r *road) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	request.Header.Set("Authorization", "Bearer "+r.token)
-	response, err := http.DefaultTransport.RoundTrip(request)
+	response, err := r.below.RoundTrip(request)
 	switch {
 	case err != nil:
 		r.note(&unreachableError{err})

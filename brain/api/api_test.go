@@ -50,6 +50,9 @@ func (b *brain) Cancel(_ context.Context, p workspace.Project, id common.Transfe
 	if p != research || len(b.transfers) == 0 || b.transfers[0].TransferID != id {
 		return "", fault.New(common.ErrorCodeNotFound)
 	}
+	if owner != "" {
+		return "", fault.Newf(common.ErrorCodeAccessDenied, "asked for by %s", owner)
+	}
 	b.cancelled = append(b.cancelled, id)
 	return common.TransferStateCancelled, nil
 }
@@ -92,6 +95,17 @@ func (w *world) token(t *testing.T, role auth.Role, tenant, project string) stri
 	return token
 }
 
+// reader is a user who may not edit, and so may cancel only what is his own.
+func (w *world) reader(t *testing.T) string {
+	t.Helper()
+	token, err := w.tokens.Create(t.Context(), auth.Grant{Tenant: research.Tenant, Project: research.ProjectID,
+		Role: auth.RoleUser, Name: "n", Access: common.AccessRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
 func (w *world) user(t *testing.T) string {
 	t.Helper()
 	return w.token(t, auth.RoleUser, research.Tenant, research.ProjectID)
@@ -118,12 +132,12 @@ func TestAUserSeesFeetDirsAndTransfersOfTheProject(t *testing.T) {
 	w := newWorld(t)
 	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	id := uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057")
-	w.feet = []common.ConnectedFoot{{Name: "laptop", Os: common.OsLinux, ClientVersion: "1", Features: []string{}, Since: at}}
+	w.feet = []common.ConnectedFoot{{Name: "laptop", Os: common.OsLinux, ClientVersion: "1", Access: common.AccessEdit, Grants: []common.Grant{}, Features: []string{}, Since: at}}
 	w.dirs = []workspace.Descriptor{{Tenant: "acme", ProjectID: "research", DirName: "inbox", Type: workspace.TypeEphemeral, Creator: "token:x", CreatedAt: at}}
 	w.transfers = []common.TransferStatus{{TransferID: id, Direction: common.DirectionUpload, Foot: "laptop", Path: "in/a", State: common.TransferStateComplete, Bytes: 3, TotalBytes: 3, StartedAt: at}}
 	user := w.user(t)
 	for path, want := range map[string]string{
-		"/feet":      `{"feet":[{"name":"laptop","os":"linux","clientVersion":"1","features":[],"since":"2026-05-01T12:00:00Z"}]}`,
+		"/feet":      `{"feet":[{"name":"laptop","os":"linux","clientVersion":"1","access":"edit","grants":[],"features":[],"since":"2026-05-01T12:00:00Z"}]}`,
 		"/dirs":      `{"dirs":[{"dirName":"inbox","type":"ephemeral","creator":"token:x","createdAt":"2026-05-01T12:00:00Z"}]}`,
 		"/transfers": `{"transfers":[{"transferId":"01890a5d-ac96-774b-bcce-b302099a8057","direction":"upload","foot":"laptop","path":"in/a","state":"complete","bytes":3,"totalBytes":3,"bytesPerSecond":0,"startedAt":"2026-05-01T12:00:00Z","error":null}]}`,
 	} {
@@ -148,6 +162,7 @@ func TestAUserCancelsATransferOfTheProject(t *testing.T) {
 		"an unknown one":   {base + "/transfers/" + unknown.String(), user, 404, `"errorCode":"not_found"`},
 		"what is no id":    {base + "/transfers/x", user, 400, `"errorCode":"invalid_request"`},
 		"another project":  {"/api/v1/projects/other/transfers/" + id.String(), user, 404, `"errorCode":"not_found"`},
+		"a token to read":  {base + "/transfers/" + id.String(), w.reader(t), 403, `"errorCode":"access_denied"`},
 		"no token":         {base + "/transfers/" + id.String(), "", 401, `"errorCode":"unauthorized"`},
 		"an agent's token": {base + "/transfers/" + id.String(), w.token(t, auth.RoleAgent, "acme", "research"), 403, `"errorCode":"access_denied"`},
 	} {
@@ -241,7 +256,7 @@ func TestARequestIsRefusedWithItsCode(t *testing.T) {
 
 func TestEqualProjectNamesOfTwoTenantsDoNotMix(t *testing.T) {
 	w := newWorld(t)
-	w.feet = []common.ConnectedFoot{{Name: "secret", Os: common.OsLinux, ClientVersion: "1", Features: []string{}, Since: time.Now().UTC()}}
+	w.feet = []common.ConnectedFoot{{Name: "secret", Os: common.OsLinux, ClientVersion: "1", Access: common.AccessEdit, Grants: []common.Grant{}, Features: []string{}, Since: time.Now().UTC()}}
 	status, body, _ := w.ask(t, http.MethodGet, base+"/feet", w.token(t, auth.RoleUser, "globex", "research"))
 	if status != http.StatusOK || strings.TrimSpace(body) != `{"feet":[]}` {
 		t.Errorf("%d %s", status, body)

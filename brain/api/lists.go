@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"github.com/vancetope/transfer/brain/auth"
 	"github.com/vancetope/transfer/gen/api"
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/fault"
@@ -61,11 +62,20 @@ func (l *lists) CancelTransfer(ctx context.Context, r api.CancelTransferRequestO
 	if err != nil {
 		return nil, err
 	}
-	state, err := l.Feet.Cancel(ctx, project, r.ID, "")
+	state, err := l.Feet.Cancel(ctx, project, r.ID, onlyOwn(ctx))
 	if err != nil {
 		return nil, err
 	}
 	return api.CancelTransfer200JSONResponse{TransferID: r.ID, State: state}, nil
+}
+
+// onlyOwn returns the token whose transfers alone may be cancelled, or nothing
+// when all of the project may.
+func onlyOwn(ctx context.Context) string {
+	if p, ok := auth.From(ctx); ok && p.Access == common.AccessRead {
+		return p.TokenID
+	}
+	return ""
 }
 
 // listed makes sure that an empty list is sent as one, not as null.

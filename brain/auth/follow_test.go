@@ -85,7 +85,7 @@ func TestWhoeverFollowsATokenHearsOfItsRevocationWithinASecond(t *testing.T) {
 		defer tokens.Follow(id, func(reason string) { heard <- "two: " + reason })()
 		defer tokens.Follow(other, func(reason string) { heard <- "other: " + reason })()
 		tokens.Follow(id, func(string) { heard <- "released" })() // let go at once
-		time.Sleep(time.Minute) // in fake time: nothing happens by itself
+		time.Sleep(time.Minute)                                   // in fake time: nothing happens by itself
 		if len(heard) != 0 {
 			t.Fatal(<-heard)
 		}

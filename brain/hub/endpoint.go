@@ -69,7 +69,7 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request, id Identity) {
 		if hello.FootID != "" && hello.FootID != id.Name {
 			return nil, &wire.Refusal{Err: fault.Newf(common.ErrorCodeIdentityMismatch, "the token is of another footId")}
 		}
-		newcomer := &foot{id: id, told: describe(id, hello), log: log, ready: make(chan struct{})}
+		newcomer := &foot{id: id, told: describe(id, hello), log: log, slots: newSlots(h.cfg.MaxConcurrent), ready: make(chan struct{})}
 		if err := h.register(newcomer); err != nil {
 			return nil, &wire.Refusal{Err: fault.From(err), CloseCode: wire.CloseRestart}
 		}
@@ -87,6 +87,7 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request, id Identity) {
 		log.Info("handshake failed", "err", err)
 		return
 	}
+	defer h.cfg.Follow(id.TokenID, func(reason string) { f.end(wire.ClosePolicy, reason) })()
 	log.Info("Foot connected", "os", f.told.Os, "clientVersion", safetext.Escape(f.told.ClientVersion))
 	f.serve()
 }
@@ -124,6 +125,8 @@ func describe(id Identity, hello *frames.Hello) common.ConnectedFoot {
 	return common.ConnectedFoot{
 		Name:          id.Name,
 		Os:            hello.Os,
+		Access:        hello.Access,
+		Grants:        hello.Grants,
 		ClientVersion: hello.ClientVersion,
 		Features:      []string{},
 		Since:         time.Now().UTC(),

@@ -3,10 +3,13 @@ package hub
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"strings"
 
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/gen/frames"
 	"github.com/vancetope/transfer/internal/fault"
+	"github.com/vancetope/transfer/internal/rootfs"
 	"github.com/vancetope/transfer/internal/safetext"
 	"github.com/vancetope/transfer/internal/transfer"
 	"github.com/vancetope/transfer/internal/wire"
@@ -18,6 +21,8 @@ type foot struct {
 	id   Identity
 	told common.ConnectedFoot
 	log  *slog.Logger
+	// slots bound the transfers that run at once.
+	slots *slots
 
 	// ready is closed when the handshake is over, well or not. Then conn and
 	// session are set, or stay nil.
@@ -41,6 +46,37 @@ func (f *foot) end(code int, reason string) {
 
 // session gives the embedded methods of transfer.Session a shorter name.
 type session = transfer.Session
+
+// permit refuses what the Foot would refuse anyway, before a frame is sent. Of an
+// absolute path only the Foot knows in which folder it lies.
+func (f *foot) permit(d transfer.Direction, localPath string) error {
+	access := f.told.Access
+	if name, _, ok := rootfs.SplitGrant(localPath); ok {
+		i := slices.IndexFunc(f.told.Grants, func(g common.Grant) bool { return g.Name == name })
+		if i < 0 {
+			return fault.Newf(common.ErrorCodeNotFound, "this machine has no granted folder %s; it has %s", safetext.Quote("@"+name), f.granted())
+		}
+		if f.told.Grants[i].Access == common.AccessRead {
+			access = common.AccessRead
+		}
+	}
+	if d == transfer.Download && access != common.AccessEdit {
+		return fault.Newf(common.ErrorCodeAccessDenied, "the person lets this machine be read only")
+	}
+	return nil
+}
+
+// granted lists the granted folders for people.
+func (f *foot) granted() string {
+	if len(f.told.Grants) == 0 {
+		return "none"
+	}
+	names := make([]string, len(f.told.Grants))
+	for i, g := range f.told.Grants {
+		names[i] = "@" + g.Name
+	}
+	return strings.Join(names, ", ")
+}
 
 // foot takes every frame that a Brain can receive.
 var (
@@ -68,7 +104,9 @@ func (f *foot) HandleErrorFrame(e *frames.ErrorFrame) error {
 func (f *foot) serve() {
 	go func() {
 		<-f.conn.Done()
-		f.session.Close(fault.From(f.conn.Err()))
+		why := fault.From(f.conn.Err())
+		f.slots.close(why)
+		f.session.Close(why)
 	}()
 	err := f.conn.Serve(context.Background(), f)
 	f.log.Info("Foot disconnected", "reason", err)

@@ -36,6 +36,9 @@ type Config struct {
 	// WebSocket: unauthorized when it is missing or no good, access_denied when
 	// it is of another tenant or of a role other than foot.
 	Authenticate func(r *http.Request, tenant string) (Identity, error)
+	// Follow has end called once the token is no longer good, with the reason
+	// that the Foot is closed with. Nil: tokens are good for ever.
+	Follow func(tokenID string, end func(reason string)) (release func())
 
 	ChunkSize       int64
 	MaxFrameSize    int64
@@ -44,6 +47,9 @@ type Config struct {
 	PhaseTimeout    time.Duration
 	PingInterval    time.Duration
 	CleanupInterval time.Duration
+	// MaxConcurrent is how many transfers of one Foot run at once; more wait.
+	// 0 means 16.
+	MaxConcurrent int
 
 	Log *slog.Logger
 	// Tap sees every text message of every connection; for recordings in tests.
@@ -67,6 +73,12 @@ type Hub struct {
 func New(cfg Config) *Hub {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Follow == nil {
+		cfg.Follow = func(string, func(string)) func() { return func() {} }
+	}
+	if cfg.MaxConcurrent == 0 {
+		cfg.MaxConcurrent = 16
 	}
 	return &Hub{
 		cfg:    cfg,
@@ -134,6 +146,7 @@ func (h *Hub) Drain(ctx context.Context) {
 	var ended sync.WaitGroup
 	for _, f := range feet {
 		ended.Go(func() {
+			f.slots.close(fault.New(common.ErrorCodeDraining))
 			if f.joined() {
 				f.session.Drain(ctx)
 			}

@@ -65,7 +65,7 @@ func (h *Hub) Upload(ctx context.Context, p workspace.Project, r Request) (trans
 	}
 	place := newLoan(m.dir, release)
 	defer place.callEnded()
-	if err := h.choose(p, m); err != nil {
+	if err := h.choose(p, m, transfer.Upload); err != nil {
 		return transfer.Result{}, err
 	}
 	return h.run(ctx, p, m, transfer.Upload, func(ctx context.Context) (transfer.Result, error) {
@@ -116,7 +116,7 @@ func (h *Hub) Download(ctx context.Context, p workspace.Project, r Request) (tra
 			_ = source.Close() // nothing was read from it
 		}
 	}()
-	if err := h.choose(p, m); err != nil {
+	if err := h.choose(p, m, transfer.Download); err != nil {
 		return transfer.Result{}, err
 	}
 	return h.run(ctx, p, m, transfer.Download, func(ctx context.Context) (transfer.Result, error) {
@@ -156,8 +156,11 @@ func (h *Hub) prepare(ctx context.Context, p workspace.Project, r Request) (*mov
 }
 
 // choose picks the Foot and mints the transfer's id.
-func (h *Hub) choose(p workspace.Project, m *move) (err error) {
+func (h *Hub) choose(p workspace.Project, m *move, d transfer.Direction) (err error) {
 	if m.foot, err = h.pick(p, m.Foot); err != nil {
+		return err
+	}
+	if err = m.foot.permit(d, m.LocalPath); err != nil {
 		return err
 	}
 	m.id, err = uuid.NewV7()
@@ -176,12 +179,21 @@ func (h *Hub) run(ctx context.Context, p workspace.Project, m *move, d transfer.
 		Foot:       m.foot.id.Name,
 		Path:       m.told(),
 	}, func() { cancel(fault.New(common.ErrorCodeCancelled)) })
-	result, err := do(ctx)
+	result, err := m.inTurn(ctx, do)
 	result.ID = m.id
 	h.ledger.end(m.id, result.BytesWritten, err)
 	h.log.Info("transfer ended", "transferId", m.id, "direction", d, "foot", m.foot.id.Name,
 		"dir", m.DirName, "bytes", result.BytesWritten, "err", err)
 	return result, err
+}
+
+// inTurn runs a transfer when the Foot has a slot for it.
+func (m *move) inTurn(ctx context.Context, do func(context.Context) (transfer.Result, error)) (transfer.Result, error) {
+	if err := m.foot.slots.enter(ctx); err != nil {
+		return transfer.Result{}, err
+	}
+	defer m.foot.slots.leave()
+	return do(ctx)
 }
 
 // told is the file's path in its RootDir.

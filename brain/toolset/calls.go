@@ -45,17 +45,24 @@ func (c *calls) cancel(session string, who Caller) {
 	if session == "" {
 		return
 	}
-	c.cancelWhere(func(k call) bool { return k.session == session && k.tokenID == who.TokenID })
+	c.cancelWhere(sessionEnded, func(k call) bool { return k.session == session && k.tokenID == who.TokenID })
 }
 
-func (c *calls) cancelAll() { c.cancelWhere(func(call) bool { return true }) }
+func (c *calls) cancelAll() { c.cancelWhere(sessionEnded, func(call) bool { return true }) }
 
-func (c *calls) cancelWhere(match func(call) bool) {
+// cancelToken ends the calls of a token that is no longer good.
+func (c *calls) cancelToken(tokenID, reason string) {
+	c.cancelWhere(fault.Newf(common.ErrorCodeAccessDenied, "%s", reason), func(k call) bool { return k.tokenID == tokenID })
+}
+
+var sessionEnded = fault.Newf(common.ErrorCodeCancelled, "the session ended")
+
+func (c *calls) cancelWhere(why *fault.Error, match func(call) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range c.all {
 		if match(k) {
-			k.cancel(fault.Newf(common.ErrorCodeCancelled, "the session ended"))
+			k.cancel(why)
 		}
 	}
 }

@@ -27,16 +27,19 @@ const (
 	maxRequest = 1 << 20
 
 	instructions = `These tools move files between a person's machine (a "Foot") and this server's workspace. ` +
-		`Paths on the person's machine are relative to one folder there; paths in the workspace are relative to a RootDir, named by dirName. ` +
+		`Paths on the person's machine are relative to one folder there, or begin with @NAME/ for a folder that the person granted by that name; paths in the workspace are relative to a RootDir, named by dirName. ` +
 		`Create a RootDir with workspace_create_ephemeral_dir first, then client_file_upload copies a file from the person's machine into it and client_file_download copies one out of it. ` +
-		`client_list tells which machines are connected.`
+		`client_list tells which machines are connected, and what may be done there.`
 )
 
 // MCPOptions say who may call the tools over HTTP.
 type MCPOptions struct {
 	// Authenticate returns who sends a request: unauthorized when its token is
 	// missing or no good, access_denied when it is of a role other than agent.
-	Authenticate   func(*http.Request) (Caller, error)
+	Authenticate func(*http.Request) (Caller, error)
+	// Follow has end called once a token is no longer good, with the reason.
+	// Nil: tokens are good for ever.
+	Follow         func(tokenID string, end func(reason string)) (release func())
 	SessionTimeout time.Duration // of the protocol generation that has sessions
 	Version        string
 	Log            *slog.Logger
@@ -52,6 +55,7 @@ type MCP struct {
 	stateful  http.Handler
 	server    *mcp.Server
 	auth      func(*http.Request) (Caller, error)
+	follow    func(tokenID string, end func(reason string)) (release func())
 	calls     *calls
 	draining  atomic.Bool
 }
@@ -61,7 +65,10 @@ func NewMCP(tools *Tools, o MCPOptions) *MCP {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	m := &MCP{auth: o.Authenticate, calls: newCalls()}
+	if o.Follow == nil {
+		o.Follow = func(string, func(string)) func() { return func() {} }
+	}
+	m := &MCP{auth: o.Authenticate, follow: o.Follow, calls: newCalls()}
 	m.server = mcp.NewServer(
 		&mcp.Implementation{Name: "vancetope-transfer", Title: "Vancetope File Transfer", Version: o.Version},
 		&mcp.ServerOptions{
@@ -72,6 +79,7 @@ func NewMCP(tools *Tools, o MCPOptions) *MCP {
 	for _, t := range table {
 		m.server.AddTool(t.definition(), m.handlerFor(tools, t.name))
 	}
+	m.server.AddReceivingMiddleware(m.allowedTools, m.sessions)
 	server := func(*http.Request) *mcp.Server { return m.server }
 	m.stateless = mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		Stateless:                    true,
@@ -86,7 +94,7 @@ func NewMCP(tools *Tools, o MCPOptions) *MCP {
 		DisableLocalhostProtection: true, // see guarded
 		Logger:                     o.Log,
 	})
-	m.handler = m.guarded(refuse.Plain(http.HandlerFunc(m.route)))
+	m.handler = m.guarded(m.whileGood(refuse.Plain(http.HandlerFunc(m.route))))
 	return m
 }
 

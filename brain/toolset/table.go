@@ -13,6 +13,7 @@ import (
 type tool struct {
 	name, title string
 	hints       hints
+	edits       bool // needs a token that may edit RootDirs
 	refuse      refusal
 	run         func(context.Context, *Tools, Caller, json.RawMessage, refusal) Result
 }
@@ -25,6 +26,7 @@ var table = []tool{
 		name:   "client_file_upload",
 		title:  "Copy a file from a person's machine",
 		hints:  hints{destructive: true},
+		edits:  true,
 		run:    typed(tools.DecodeClientFileUploadInput, clientFileUpload),
 		refuse: failedTransfer,
 	},
@@ -59,6 +61,7 @@ var table = []tool{
 	{
 		name:   "workspace_create_ephemeral_dir",
 		title:  "Create a folder for transfers",
+		edits:  true,
 		run:    typed(tools.DecodeWorkspaceCreateEphemeralDirInput, workspaceCreateEphemeralDir),
 		refuse: failed,
 	},

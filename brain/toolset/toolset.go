@@ -70,5 +70,8 @@ func (t *Tools) Call(ctx context.Context, c Caller, name string, arguments json.
 			result = tool.refuse(t.tell(fmt.Errorf("panic in %s: %v\n%s", name, p, debug.Stack())), nil)
 		}
 	}()
+	if tool.refusedTo(c) {
+		return tool.refuse(notAllowed(), nil)
+	}
 	return tool.run(ctx, t, c, arguments, tool.refuse)
 }

@@ -31,6 +31,8 @@ var advice = map[common.ErrorCode]string{
 	common.ErrorCodeSourceChanged:      "The file was written to while it was copied. Call again when it is at rest.",
 	common.ErrorCodeInsufficientSpace:  "Free space is needed where the file goes.",
 	common.ErrorCodeDiskFull:           "Free space is needed where the file goes.",
+	common.ErrorCodeAccessDenied:       "Nothing was written. The person, or whoever made the token, can allow it.",
+	common.ErrorCodeLimit:              "Wait until some of the running transfers have ended; transfer_status tells.",
 	common.ErrorCodePermissionDenied:   "The file system forbids it; ask the person.",
 	common.ErrorCodeDraining:           "The server restarts: call again in a minute.",
 	common.ErrorCodeInternal:           "This is a fault of the server; its log knows more.",

@@ -39,7 +39,7 @@ func hello() *frames.Hello {
 		ClientVersion:   version.String(),
 		Os:              system(),
 		Access:          common.AccessEdit,
-		Grants:          []frames.Grant{},
+		Grants:          []common.Grant{},
 		Features:        []string{},
 	}
 }

@@ -12,9 +12,9 @@ import (
 
 var pattern0 = regexp.MustCompile(`^(0o)?[0-7]{1,5}$`)
 
-var pattern1 = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
+var pattern1 = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-var pattern2 = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+var pattern2 = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
 
 var pattern3 = regexp.MustCompile(`^[^\x00]*$`)
 
@@ -130,6 +130,120 @@ func (v *FileAttrs) AppendJSON(dst []byte) ([]byte, error) {
 // MarshalJSON is AppendJSON for encoding/json.
 func (v FileAttrs) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
 
+// ReadStrict reads a Grant as its schema says; closed refuses members that it
+// does not have.
+func (v *Grant) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "name":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("name")
+			}
+			seen |= 1 << 0
+			v.Name, f = r.String()
+			if f != nil {
+				return f.At("name")
+			}
+		case "access":
+			if seen&(1<<1) != 0 {
+				return r.Duplicate("access")
+			}
+			seen |= 1 << 1
+			v.Access, f = wirejson.ReadString[Access](r)
+			if f != nil {
+				return f.At("access")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<0) == 0 {
+		return wirejson.Missing("name", "")
+	}
+	if seen&(1<<1) == 0 {
+		return wirejson.Missing("access", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *Grant) checkOwn() *wirejson.Fault {
+	if f := wirejson.Text(v.Name, 0, 64); f != nil {
+		return f.At("name")
+	}
+	if f := wirejson.Match(v.Name, pattern1); f != nil {
+		return f.At("name")
+	}
+	switch v.Name {
+	case ".", "..":
+		return wirejson.New("not", `must not be "." or ".."`).At("name")
+	}
+	switch v.Access {
+	case AccessRead, AccessEdit:
+	default:
+		return wirejson.New("enum", `must be one of "read", "edit"`).At("access")
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *Grant) CheckRules() *wirejson.Fault {
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *Grant) AppendValue(dst []byte) ([]byte, error) {
+	var err error
+	dst = append(dst, '{')
+	dst = append(dst, `"name":`...)
+	if dst, err = wirejson.String(dst, v.Name); err != nil {
+		return dst, err
+	}
+	dst = append(dst, `"access":`...)
+	if dst, err = wirejson.String(dst, string(v.Access)); err != nil {
+		return dst, err
+	}
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *DecodeError.
+func (v *Grant) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return NewDecodeError(f, ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *Grant) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v Grant) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
 // ReadStrict reads a ConnectedFoot as its schema says; closed refuses members that it
 // does not have.
 func (v *ConnectedFoot) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
@@ -173,20 +287,38 @@ func (v *ConnectedFoot) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fa
 			if f != nil {
 				return f.At("clientVersion")
 			}
-		case "features":
+		case "access":
 			if seen&(1<<3) != 0 {
-				return r.Duplicate("features")
+				return r.Duplicate("access")
 			}
 			seen |= 1 << 3
+			v.Access, f = wirejson.ReadString[Access](r)
+			if f != nil {
+				return f.At("access")
+			}
+		case "grants":
+			if seen&(1<<4) != 0 {
+				return r.Duplicate("grants")
+			}
+			seen |= 1 << 4
+			v.Grants, f = wirejson.ReadItems(r, 256, func(r *wirejson.Reader) (Grant, *wirejson.Fault) { return wirejson.ReadObject[Grant](r, false) })
+			if f != nil {
+				return f.At("grants")
+			}
+		case "features":
+			if seen&(1<<5) != 0 {
+				return r.Duplicate("features")
+			}
+			seen |= 1 << 5
 			v.Features, f = wirejson.ReadItems(r, 64, func(r *wirejson.Reader) (string, *wirejson.Fault) { return r.String() })
 			if f != nil {
 				return f.At("features")
 			}
 		case "since":
-			if seen&(1<<4) != 0 {
+			if seen&(1<<6) != 0 {
 				return r.Duplicate("since")
 			}
-			seen |= 1 << 4
+			seen |= 1 << 6
 			v.Since, f = r.Time()
 			if f != nil {
 				return f.At("since")
@@ -210,9 +342,15 @@ func (v *ConnectedFoot) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fa
 		return wirejson.Missing("clientVersion", "")
 	}
 	if seen&(1<<3) == 0 {
-		return wirejson.Missing("features", "")
+		return wirejson.Missing("access", "")
 	}
 	if seen&(1<<4) == 0 {
+		return wirejson.Missing("grants", "")
+	}
+	if seen&(1<<5) == 0 {
+		return wirejson.Missing("features", "")
+	}
+	if seen&(1<<6) == 0 {
 		return wirejson.Missing("since", "")
 	}
 	return v.checkOwn()
@@ -231,6 +369,14 @@ func (v *ConnectedFoot) checkOwn() *wirejson.Fault {
 	if f := wirejson.Text(v.ClientVersion, 0, 64); f != nil {
 		return f.At("clientVersion")
 	}
+	switch v.Access {
+	case AccessRead, AccessEdit:
+	default:
+		return wirejson.New("enum", `must be one of "read", "edit"`).At("access")
+	}
+	if f := wirejson.Count(len(v.Grants), 0, 256); f != nil {
+		return f.At("grants")
+	}
 	if f := wirejson.Count(len(v.Features), 0, 64); f != nil {
 		return f.At("features")
 	}
@@ -238,7 +384,7 @@ func (v *ConnectedFoot) checkOwn() *wirejson.Fault {
 		if f := wirejson.Text(item, 0, 64); f != nil {
 			return f.AtIndex(i).At("features")
 		}
-		if f := wirejson.Match(item, pattern1); f != nil {
+		if f := wirejson.Match(item, pattern2); f != nil {
 			return f.AtIndex(i).At("features")
 		}
 	}
@@ -250,6 +396,11 @@ func (v *ConnectedFoot) checkOwn() *wirejson.Fault {
 
 // CheckRules checks everything that the schema says of values.
 func (v *ConnectedFoot) CheckRules() *wirejson.Fault {
+	for i := range v.Grants {
+		if f := v.Grants[i].CheckRules(); f != nil {
+			return f.AtIndex(i).At("grants")
+		}
+	}
 	return v.checkOwn()
 }
 
@@ -269,6 +420,18 @@ func (v *ConnectedFoot) AppendValue(dst []byte) ([]byte, error) {
 	if dst, err = wirejson.String(dst, v.ClientVersion); err != nil {
 		return dst, err
 	}
+	dst = append(dst, `"access":`...)
+	if dst, err = wirejson.String(dst, string(v.Access)); err != nil {
+		return dst, err
+	}
+	dst = append(dst, `"grants":`...)
+	dst = append(dst, '[')
+	for i := range v.Grants {
+		if dst, err = v.Grants[i].AppendValue(dst); err != nil {
+			return dst, err
+		}
+	}
+	dst = wirejson.EndArray(dst)
 	dst = append(dst, `"features":`...)
 	dst = append(dst, '[')
 	for _, item := range v.Features {
@@ -385,7 +548,7 @@ func (v *RootDir) checkOwn() *wirejson.Fault {
 	if f := wirejson.Text(v.DirName, 0, 64); f != nil {
 		return f.At("dirName")
 	}
-	if f := wirejson.Match(v.DirName, pattern2); f != nil {
+	if f := wirejson.Match(v.DirName, pattern1); f != nil {
 		return f.At("dirName")
 	}
 	switch v.DirName {

@@ -141,6 +141,15 @@ type TransferState string
 // OnExisting says what happens when the target exists: it is replaced, that is an error, or the new file gets another name.
 type OnExisting string
 
+// Grant opens one more folder of a Foot's user, addressed as @NAME/rest.
+type Grant struct {
+	// Name is the name in @NAME/rest.
+	Name string `json:"name"`
+
+	// Access says whether files in it may be read only, or edited as well.
+	Access Access `json:"access"`
+}
+
 // ConnectedFoot describes a Foot that is connected now.
 type ConnectedFoot struct {
 	// Name is the Foot's name, by which the argument foot chooses it.
@@ -151,6 +160,12 @@ type ConnectedFoot struct {
 
 	// ClientVersion is the version of the Foot's program.
 	ClientVersion string `json:"clientVersion"`
+
+	// Access says whether files on it may be read only, or edited as well.
+	Access Access `json:"access"`
+
+	// Grants lists the folders that its user opened beside the project folder.
+	Grants []Grant `json:"grants"`
 
 	// Features lists the extensions in force on its connection.
 	Features []string `json:"features"`

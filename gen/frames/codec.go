@@ -360,120 +360,6 @@ func (v *ErrorFrame) AppendJSON(dst []byte) ([]byte, error) {
 // MarshalJSON is AppendJSON for encoding/json.
 func (v ErrorFrame) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
 
-// ReadStrict reads a Grant as its schema says; closed refuses members that it
-// does not have.
-func (v *Grant) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
-	if f := r.BeginObject(); f != nil {
-		return f
-	}
-	var seen uint64
-	for {
-		name, more, f := r.Member()
-		if f != nil {
-			return f
-		}
-		if !more {
-			break
-		}
-		switch string(name) {
-		case "name":
-			if seen&(1<<0) != 0 {
-				return r.Duplicate("name")
-			}
-			seen |= 1 << 0
-			v.Name, f = r.String()
-			if f != nil {
-				return f.At("name")
-			}
-		case "access":
-			if seen&(1<<1) != 0 {
-				return r.Duplicate("access")
-			}
-			seen |= 1 << 1
-			v.Access, f = wirejson.ReadString[common.Access](r)
-			if f != nil {
-				return f.At("access")
-			}
-		default:
-			if closed {
-				return r.Unknown(name)
-			}
-			if f := r.SkipMember(); f != nil {
-				return f
-			}
-		}
-	}
-	if seen&(1<<0) == 0 {
-		return wirejson.Missing("name", "")
-	}
-	if seen&(1<<1) == 0 {
-		return wirejson.Missing("access", "")
-	}
-	return v.checkOwn()
-}
-
-// checkOwn checks the rules of the values, but for those of objects below.
-func (v *Grant) checkOwn() *wirejson.Fault {
-	if f := wirejson.Text(v.Name, 0, 64); f != nil {
-		return f.At("name")
-	}
-	if f := wirejson.Match(v.Name, pattern1); f != nil {
-		return f.At("name")
-	}
-	switch v.Name {
-	case ".", "..":
-		return wirejson.New("not", `must not be "." or ".."`).At("name")
-	}
-	switch v.Access {
-	case common.AccessRead, common.AccessEdit:
-	default:
-		return wirejson.New("enum", `must be one of "read", "edit"`).At("access")
-	}
-	return nil
-}
-
-// CheckRules checks everything that the schema says of values.
-func (v *Grant) CheckRules() *wirejson.Fault {
-	return v.checkOwn()
-}
-
-// AppendValue appends the JSON and a comma.
-func (v *Grant) AppendValue(dst []byte) ([]byte, error) {
-	var err error
-	dst = append(dst, '{')
-	dst = append(dst, `"name":`...)
-	if dst, err = wirejson.String(dst, v.Name); err != nil {
-		return dst, err
-	}
-	dst = append(dst, `"access":`...)
-	if dst, err = wirejson.String(dst, string(v.Access)); err != nil {
-		return dst, err
-	}
-	return wirejson.EndObject(dst), nil
-}
-
-// Validate checks the rules of the schema before sending; its error is a
-// *common.DecodeError.
-func (v *Grant) Validate() error {
-	if f := v.CheckRules(); f != nil {
-		return common.NewDecodeError(f, common.ErrorCodeInvalidFrame)
-	}
-	return nil
-}
-
-// AppendJSON appends the JSON to dst, the type tag included. It fails only on text
-// that is no valid UTF-8, and does not validate.
-func (v *Grant) AppendJSON(dst []byte) ([]byte, error) {
-	out, err := v.AppendValue(dst)
-	if err != nil {
-		return dst, err
-	}
-	return wirejson.Whole(out), nil
-}
-
-// MarshalJSON is AppendJSON for encoding/json.
-func (v Grant) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
-
 // ReadStrict reads a Hello as its schema says; closed refuses members that it
 // does not have.
 func (v *Hello) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
@@ -552,7 +438,9 @@ func (v *Hello) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
 				return r.Duplicate("grants")
 			}
 			seen |= 1 << 6
-			v.Grants, f = wirejson.ReadItems(r, 256, func(r *wirejson.Reader) (Grant, *wirejson.Fault) { return wirejson.ReadObject[Grant](r, false) })
+			v.Grants, f = wirejson.ReadItems(r, 256, func(r *wirejson.Reader) (common.Grant, *wirejson.Fault) {
+				return wirejson.ReadObject[common.Grant](r, false)
+			})
 			if f != nil {
 				return f.At("grants")
 			}
@@ -948,8 +836,30 @@ func (v *TransferChunk) CheckRules() *wirejson.Fault {
 	return v.checkOwn()
 }
 
+// readSpliced reads what AppendJSON writes, and nothing else.
+func (v *TransferChunk) readSpliced(message []byte, buffer func(n int) []byte) bool {
+	s := wirejson.NewSplice(message)
+	s.Fixed(`{"type":"transfer_chunk","transferId":`)
+	v.TransferID = s.UUID()
+	s.Fixed(`,"seq":`)
+	v.Seq = s.Int()
+	s.Fixed(`,"bytes":`)
+	text := s.Text()
+	s.Fixed(`,"last":`)
+	v.Last = s.Bool()
+	s.Fixed(`}`)
+	if !s.Whole() {
+		return false
+	}
+	v.Type = FrameTypeTransferChunk
+	var ok bool
+	v.Bytes, ok = wirejson.Payload(text, 1398104, buffer)
+	return ok && v.checkOwn() == nil
+}
+
 // AppendValue appends the JSON and a comma.
 func (v *TransferChunk) AppendValue(dst []byte) ([]byte, error) {
+	dst = wirejson.Room(dst, len(v.Bytes))
 	dst = append(dst, '{')
 	dst = append(dst, `"type":"transfer_chunk",`...)
 	dst = append(dst, `"transferId":`...)

@@ -77,15 +77,6 @@ type ErrorFrame struct {
 	TransferID *common.TransferID `json:"transferId,omitempty"`
 }
 
-// Grant opens one more folder of the user, addressed as @NAME/rest.
-type Grant struct {
-	// Name is the name in @NAME/rest.
-	Name string `json:"name"`
-
-	// Access says what a holder may do: read, or edit as well.
-	Access common.Access `json:"access"`
-}
-
 // Hello opens the session: a Foot says who and what it is.
 type Hello struct {
 	// Type is the tag of this frame.
@@ -107,7 +98,7 @@ type Hello struct {
 	Access common.Access `json:"access"`
 
 	// Grants lists the folders that the Foot's user opened beside the project folder.
-	Grants []Grant `json:"grants"`
+	Grants []common.Grant `json:"grants"`
 
 	// Features lists the extensions that the Foot can do.
 	Features []string `json:"features"`

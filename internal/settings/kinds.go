@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/vancetope/transfer/gen/common"
 )
 
 // kind is a type of value: how it is written, what is allowed, and the field it
@@ -97,12 +100,18 @@ func (k mask) assign(s *Settings, text string) (string, error) {
 
 func (k mask) allowed() string { return "octal permission bits from 0000 to 0777, such as 0644" }
 
-// path is a place on this machine; it is kept absolute.
+// path is a place on this machine; it is kept absolute. An optional one may be
+// empty, which leaves the choice to the program.
 type path struct {
-	field func(*Settings) *string
+	field    func(*Settings) *string
+	optional bool
 }
 
 func (k path) assign(s *Settings, text string) (string, error) {
+	if k.optional && text == "" {
+		*k.field(s) = ""
+		return "", nil
+	}
 	p, err := ExpandPath(text)
 	if err != nil {
 		return "", err
@@ -112,6 +121,78 @@ func (k path) assign(s *Settings, text string) (string, error) {
 }
 
 func (k path) allowed() string { return "the path of a folder; a leading ~/ is the home directory" }
+
+// number is a count from min to max.
+type number struct {
+	min, max int
+	field    func(*Settings) *int
+}
+
+func (k number) assign(s *Settings, text string) (string, error) {
+	n, err := strconv.Atoi(text)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return "", errRange
+	case err != nil:
+		return "", errors.New("is not a whole number")
+	case n < k.min || n > k.max:
+		return "", errRange
+	}
+	*k.field(s) = n
+	return strconv.Itoa(n), nil
+}
+
+func (k number) allowed() string { return fmt.Sprintf("a whole number from %d to %d", k.min, k.max) }
+
+// toggle is on or off.
+type toggle struct {
+	field func(*Settings) *bool
+}
+
+func (k toggle) assign(s *Settings, text string) (string, error) {
+	switch strings.ToLower(text) {
+	case "on", "true", "yes":
+		*k.field(s) = true
+		return "on", nil
+	case "off", "false", "no":
+		*k.field(s) = false
+		return "off", nil
+	}
+	return "", errors.New("is neither on nor off")
+}
+
+func (k toggle) allowed() string { return "on or off" }
+
+// access is a level of access.
+type access struct {
+	field func(*Settings) *common.Access
+}
+
+func (k access) assign(s *Settings, text string) (string, error) {
+	switch a := common.Access(text); a {
+	case common.AccessRead, common.AccessEdit:
+		*k.field(s) = a
+		return text, nil
+	}
+	return "", errors.New("is no level of access")
+}
+
+func (k access) allowed() string { return "read or edit" }
+
+// address is a place to listen at.
+type address struct {
+	field func(*Settings) *string
+}
+
+func (k address) assign(s *Settings, text string) (string, error) {
+	if _, _, err := net.SplitHostPort(text); err != nil {
+		return "", errors.New("is not HOST:PORT")
+	}
+	*k.field(s) = text
+	return text, nil
+}
+
+func (k address) allowed() string { return "an address such as 127.0.0.1:9990 or [::1]:0" }
 
 // units by their size, largest first.
 var units = []struct {

@@ -29,7 +29,7 @@ func collect(o Options) ([]layer, []error) {
 	env, envProblems := readEnv(o.Environ)
 	flags, flagProblems := readFlags(o.Flags)
 	layers := []layer{
-		{FromDefault, defaults(o.Defaults)},
+		{FromDefault, defaults()},
 		{FromFile, file},
 		{FromEnv, env},
 		{FromFlag, flags},
@@ -37,14 +37,10 @@ func collect(o Options) ([]layer, []error) {
 	return layers, append(append(fileProblems, envProblems...), flagProblems...)
 }
 
-func defaults(replaced map[string]string) map[string]given {
+func defaults() map[string]given {
 	m := make(map[string]given, len(table))
 	for i := range table {
-		text := table[i].Default
-		if r, ok := replaced[table[i].Name]; ok {
-			text = r
-		}
-		m[table[i].Name] = given{text, "the default"}
+		m[table[i].Name] = given{table[i].Default, "the default"}
 	}
 	return m
 }
@@ -59,7 +55,7 @@ const envPrefix = "VANCE_"
 
 // otherVariables begin with the prefix too, but give the commands' flags, not
 // settings.
-var otherVariables = map[string]bool{"VANCE_URL": true, "VANCE_TOKEN_FILE": true}
+var otherVariables = map[string]bool{"VANCE_URL": true, "VANCE_TOKEN_FILE": true, "VANCE_CA_FILE": true}
 
 func readEnv(environ []string) (map[string]given, []error) {
 	known := make(map[string]string, len(table))

@@ -18,6 +18,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/vancetope/transfer/gen/common"
 )
 
 // Settings are the values in force. A program reads the fields of its own
@@ -25,6 +27,8 @@ import (
 type Settings struct {
 	Transfer  Transfer
 	Foot      Foot
+	Brain     Brain
+	MCP       MCP
 	Workspace Workspace
 
 	program Program
@@ -42,13 +46,28 @@ type Transfer struct {
 	FootModeMask    fs.FileMode
 	MaxFrameSize    int64
 	PingInterval    time.Duration
+	MaxConcurrent   int
 }
 
 // Foot holds vance.foot.*.
 type Foot struct {
-	WorkspaceRoot string
-	ReconnectMin  time.Duration
-	ReconnectMax  time.Duration
+	WorkspaceRoot  string
+	AllowGitWrites bool
+	State          string // empty: the default folder, which is named after the project
+	Access         common.Access
+	ReconnectMin   time.Duration
+	ReconnectMax   time.Duration
+}
+
+// Brain holds vance.brain.*.
+type Brain struct {
+	Listen string
+	Data   string
+}
+
+// MCP holds vance.mcp.*, the Brain's side.
+type MCP struct {
+	SessionTimeout time.Duration
 }
 
 // Workspace holds vance.workspace.*, the Brain's side.
@@ -106,10 +125,6 @@ type Options struct {
 
 	// Flags maps names of settings to what the command line said about them.
 	Flags map[string]string
-
-	// Defaults replaces defaults of the table that depend on the command line,
-	// such as the workspace root below the data directory.
-	Defaults map[string]string
 }
 
 // Load reads the settings of one program. All that is wrong is reported at
@@ -121,12 +136,22 @@ func Load(o Options) (*Settings, error) {
 		problems = append(problems, s.apply(&table[i], layers)...)
 	}
 	if len(problems) == 0 {
+		s.derive()
 		problems = s.crossCheck()
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// derive sets the defaults that follow from other settings.
+func (s *Settings) derive() {
+	if v, ok := s.values[workspaceRoot]; ok && v.Origin == FromDefault {
+		s.Workspace.Root = filepath.Join(s.Brain.Data, "workspaces")
+		v.Value = s.Workspace.Root
+		s.values[workspaceRoot] = v
+	}
 }
 
 // apply checks every value given for a setting, also those that a later layer

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/vancetope/transfer/gen/common"
 	"pgregory.net/rapid"
 )
 
@@ -55,7 +57,7 @@ func TestDefaultsAreThoseOfTheSpecification(t *testing.T) {
 	want := Transfer{
 		ChunkSize: 65536, PhaseTimeout: 30 * time.Second, CleanupInterval: 5 * time.Minute,
 		MaxUploadSize: 100 << 20, MaxDownloadSize: 100 << 20, BrainModeMask: 0o644,
-		MaxFrameSize: 4 << 20, PingInterval: 20 * time.Second,
+		MaxFrameSize: 4 << 20, PingInterval: 20 * time.Second, MaxConcurrent: 16,
 	}
 	if diff := cmp.Diff(want, brain.Transfer); diff != "" {
 		t.Error(diff)
@@ -68,7 +70,7 @@ func TestDefaultsAreThoseOfTheSpecification(t *testing.T) {
 	if foot.Transfer.FootModeMask != 0o755 || foot.Transfer.BrainModeMask != 0 {
 		t.Errorf("masks of a Foot: %o and %o", foot.Transfer.FootModeMask, foot.Transfer.BrainModeMask)
 	}
-	wantFoot := Foot{WorkspaceRoot: filepath.Join(dir, ".vancetope", "foot"), ReconnectMin: time.Second, ReconnectMax: 30 * time.Second}
+	wantFoot := Foot{WorkspaceRoot: filepath.Join(dir, ".vancetope", "foot"), Access: common.AccessEdit, ReconnectMin: time.Second, ReconnectMax: 30 * time.Second}
 	if diff := cmp.Diff(wantFoot, foot.Foot); diff != "" {
 		t.Error(diff)
 	}
@@ -140,11 +142,33 @@ func TestTheStrongerOriginWins(t *testing.T) {
 	}
 }
 
-func TestADefaultMayDependOnTheCommandLine(t *testing.T) {
-	home(t)
-	s := load(t, Options{Program: ForBrain, Defaults: map[string]string{"vance.workspace.root": "/data/workspaces"}})
-	if s.Workspace.Root != filepath.FromSlash("/data/workspaces") || s.Origin("vance.workspace.root") != FromDefault {
+func TestTheWorkspacesLieInTheDataDirectoryUnlessSaidOtherwise(t *testing.T) {
+	dir := home(t)
+	data, other := filepath.Join(dir, "data"), filepath.Join(dir, "other")
+	flags := map[string]string{"vance.brain.data": data}
+	s := load(t, Options{Program: ForBrain, Flags: flags})
+	if s.Workspace.Root != filepath.Join(data, "workspaces") || s.Origin("vance.workspace.root") != FromDefault {
 		t.Errorf("%q from %s", s.Workspace.Root, s.Origin("vance.workspace.root"))
+	}
+	s = load(t, Options{Program: ForBrain, Flags: flags, Environ: []string{"VANCE_WORKSPACE_ROOT=" + other}})
+	if s.Workspace.Root != other || s.Origin("vance.workspace.root") != FromEnv {
+		t.Errorf("%q from %s", s.Workspace.Root, s.Origin("vance.workspace.root"))
+	}
+}
+
+func TestLevelsSwitchesCountsAndAddresses(t *testing.T) {
+	home(t)
+	foot := load(t, Options{Program: ForFoot, Environ: []string{
+		"VANCE_FOOT_ACCESS=read", "VANCE_FOOT_WORKSPACE_ALLOW_GIT_WRITES=ON", "VANCE_FOOT_STATE=",
+	}})
+	if foot.Foot.Access != common.AccessRead || !foot.Foot.AllowGitWrites || foot.Foot.State != "" {
+		t.Errorf("%+v", foot.Foot)
+	}
+	brain := load(t, Options{Program: ForBrain, Environ: []string{
+		"VANCE_TRANSFER_MAX_CONCURRENT=1024", "VANCE_BRAIN_LISTEN=[::1]:0", "VANCE_MCP_SESSION_TIMEOUT=1d",
+	}})
+	if brain.Transfer.MaxConcurrent != 1024 || brain.Brain.Listen != "[::1]:0" || brain.MCP.SessionTimeout != 24*time.Hour {
+		t.Errorf("%+v %+v %+v", brain.Transfer, brain.Brain, brain.MCP)
 	}
 }
 
@@ -155,6 +179,11 @@ func TestWhatIsWrongIsRefusedWithNameValueRangeAndRemedy(t *testing.T) {
 	}{
 		"above the range":     {"vance.transfer.chunk-size: 2MiB", []string{"vance.transfer.chunk-size", `"2MiB"`, "out of range", "1B to 1MiB", "s.yaml:1"}},
 		"below the range":     {"vance.transfer.phase-timeout: 99ms", []string{"vance.transfer.phase-timeout", `"99ms"`, "100ms to 1h0m0s"}},
+		"no such level":       {"vance.foot.access: write", []string{"vance.foot.access", `"write"`, "read or edit"}},
+		"half on":             {"vance.foot.workspace.allow-git-writes: maybe", []string{"allow-git-writes", "on or off"}},
+		"nobody at a time":    {"vance.transfer.max-concurrent: 0", []string{"out of range", "1 to 1024"}},
+		"half a transfer":     {"vance.transfer.max-concurrent: 1.5", []string{"whole number", "1 to 1024"}},
+		"no port":             {"vance.brain.listen: 127.0.0.1", []string{"HOST:PORT", "127.0.0.1:9990"}},
 		"zero chunk":          {"vance.transfer.chunk-size: 0", []string{"out of range", "1B to 1MiB"}},
 		"negative":            {"vance.transfer.max-upload-size: -1", []string{"out of range", "0B to 8PiB"}},
 		"too large a number":  {"vance.transfer.max-upload-size: 99999999999999999999", []string{"out of range"}},
@@ -162,8 +191,8 @@ func TestWhatIsWrongIsRefusedWithNameValueRangeAndRemedy(t *testing.T) {
 		"decimal unit":        {"vance.transfer.chunk-size: 64kB", []string{"not a size", "KiB"}},
 		"duration lacks unit": {"vance.transfer.ping-interval: 20", []string{"not a duration", "such as 1s"}},
 		"unknown name":        {"vance.transfer.chunksize: 1", []string{"unknown setting vance.transfer.chunksize", "did you mean vance.transfer.chunk-size?"}},
-		"later issue's name":  {"vance.transfer.max-concurrent: 4", []string{"unknown setting vance.transfer.max-concurrent"}},
-		"not ours at all":     {"server.port: 80", []string{"unknown setting server.port", "the settings are vance.foot.reconnect-max"}},
+		"later issue's name":  {"vance.transfer.resume-window: 10m", []string{"unknown setting vance.transfer.resume-window"}},
+		"not ours at all":     {"server.port: 80", []string{"unknown setting server.port", "the settings are vance.brain.data"}},
 		"no value":            {"vance.transfer.chunk-size:", []string{"not a single value"}},
 		"a list":              {"vance.transfer.chunk-size: [1, 2]", []string{"not a single value"}},
 		"an alias":            {"vance.transfer: {max-upload-size: &x 5, max-download-size: *x}", []string{"vance.transfer.max-download-size", "not a single value"}},

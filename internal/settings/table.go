@@ -3,6 +3,8 @@ package settings
 import (
 	"io/fs"
 	"time"
+
+	"github.com/vancetope/transfer/gen/common"
 )
 
 // Setting declares one setting.
@@ -27,6 +29,9 @@ const (
 // frameSlack is what a chunk's frame needs beside the base64 of its data: the
 // type, the ids and the punctuation.
 const frameSlack = kib
+
+// workspaceRoot is named here as its default follows from another setting.
+const workspaceRoot = "vance.workspace.root"
 
 // table is the only place where a setting is declared.
 var table = []Setting{
@@ -57,10 +62,22 @@ var table = []Setting{
 	{Name: "vance.transfer.ping-interval", Default: "20s", Program: both,
 		Doc:  "How often a connection is pinged; two unanswered pings end it.",
 		kind: duration{time.Second, 5 * time.Minute, func(s *Settings) *time.Duration { return &s.Transfer.PingInterval }}},
+	{Name: "vance.transfer.max-concurrent", Default: "16", Program: ForBrain,
+		Doc:  "How many transfers of one Foot run at once; more wait.",
+		kind: number{1, 1024, func(s *Settings) *int { return &s.Transfer.MaxConcurrent }}},
 
 	{Name: "vance.foot.workspace.root", Default: "~/.vancetope/foot", Program: ForFoot, Flag: "--root",
 		Doc:  "Folder below which Foot keeps <tenant>/<project>/.",
-		kind: path{func(s *Settings) *string { return &s.Foot.WorkspaceRoot }}},
+		kind: path{field: func(s *Settings) *string { return &s.Foot.WorkspaceRoot }}},
+	{Name: "vance.foot.workspace.allow-git-writes", Default: "off", Program: ForFoot,
+		Doc:  "Lets Brain write at and below .git in the folders of this machine.",
+		kind: toggle{func(s *Settings) *bool { return &s.Foot.AllowGitWrites }}},
+	{Name: "vance.foot.state", Default: "", Program: ForFoot, Flag: "--state",
+		Doc:  "Folder for what Foot has to remember; by default ~/.vancetope/state/foot/<tenant>/<project>.",
+		kind: path{field: func(s *Settings) *string { return &s.Foot.State }, optional: true}},
+	{Name: "vance.foot.access", Default: "edit", Program: ForFoot, Flag: "--access",
+		Doc:  "What Brain may do to this machine: read files, or edit them as well.",
+		kind: access{func(s *Settings) *common.Access { return &s.Foot.Access }}},
 	{Name: "vance.foot.reconnect-min", Default: "1s", Program: ForFoot,
 		Doc:  "Shortest wait before Foot connects again.",
 		kind: duration{time.Millisecond, noLimit, func(s *Settings) *time.Duration { return &s.Foot.ReconnectMin }}},
@@ -68,9 +85,18 @@ var table = []Setting{
 		Doc:  "Longest wait before Foot connects again.",
 		kind: duration{time.Millisecond, noLimit, func(s *Settings) *time.Duration { return &s.Foot.ReconnectMax }}},
 
-	{Name: "vance.workspace.root", Default: "~/.vancetope/brain/workspaces", Program: ForBrain,
+	{Name: "vance.brain.listen", Default: "127.0.0.1:9990", Program: ForBrain, Flag: "--listen",
+		Doc:  "Where Brain listens; port 0 picks a free one.",
+		kind: address{func(s *Settings) *string { return &s.Brain.Listen }}},
+	{Name: "vance.brain.data", Default: "~/.vancetope/brain", Program: ForBrain, Flag: "--data",
+		Doc:  "Folder for Brain's state and workspaces.",
+		kind: path{field: func(s *Settings) *string { return &s.Brain.Data }}},
+	{Name: "vance.mcp.session-timeout", Default: "30m", Program: ForBrain,
+		Doc:  "How long an MCP session may lie unused before it ends.",
+		kind: duration{time.Second, noLimit, func(s *Settings) *time.Duration { return &s.MCP.SessionTimeout }}},
+	{Name: workspaceRoot, Default: "~/.vancetope/brain/workspaces", Program: ForBrain,
 		Doc:  "Folder below which Brain keeps <tenant>/<project>/<dirName>/; by default workspaces/ in the data directory.",
-		kind: path{func(s *Settings) *string { return &s.Workspace.Root }}},
+		kind: path{field: func(s *Settings) *string { return &s.Workspace.Root }}},
 }
 
 // Table returns the declarations, for help texts and documentation.

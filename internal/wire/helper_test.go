@@ -177,7 +177,7 @@ func testHello() *frames.Hello {
 		ClientVersion:   "test",
 		Os:              common.OsLinux,
 		Access:          common.AccessEdit,
-		Grants:          []frames.Grant{},
+		Grants:          []common.Grant{},
 		Features:        []string{},
 	}
 }

@@ -35,7 +35,7 @@ func BrainURL(brain, tenant string) (*url.URL, error) {
 // PlainOffLoopback reports whether a connection to u would carry its token in clear
 // text to another machine.
 func PlainOffLoopback(u *url.URL) bool {
-	if u.Scheme != "ws" {
+	if u.Scheme != "ws" && u.Scheme != "http" {
 		return false
 	}
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")

@@ -139,6 +139,19 @@ export interface FileAttrs {
  * OnExisting says what happens when the target exists: it is replaced, that is an error, or the new file gets another name.
  */
 /**
+ * Grant opens one more folder of a Foot's user, addressed as @NAME/rest.
+ */
+export interface Grant {
+  /**
+   * Name is the name in @NAME/rest.
+   */
+  name: string;
+  /**
+   * Access says whether files in it may be read only, or edited as well.
+   */
+  access: Access;
+}
+/**
  * ConnectedFoot describes a Foot that is connected now.
  */
 export interface ConnectedFoot {
@@ -154,6 +167,14 @@ export interface ConnectedFoot {
    * ClientVersion is the version of the Foot's program.
    */
   clientVersion: string;
+  /**
+   * Access says whether files on it may be read only, or edited as well.
+   */
+  access: Access;
+  /**
+   * Grants lists the folders that its user opened beside the project folder.
+   */
+  grants: Grant[];
   /**
    * Features lists the extensions in force on its connection.
    */

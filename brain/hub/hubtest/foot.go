@@ -48,7 +48,7 @@ func Hello() *frames.Hello {
 		ClientVersion:   "test",
 		Os:              common.OsLinux,
 		Access:          common.AccessEdit,
-		Grants:          []frames.Grant{},
+		Grants:          []common.Grant{},
 		Features:        []string{},
 	}
 }
