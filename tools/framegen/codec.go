@@ -34,6 +34,7 @@ func generateCodec(m *spec.Model, pkg string) ([]byte, error) {
 		}
 		c.reader(t)
 		c.rules(t)
+		c.splice(t)
 		c.encoder(t)
 		c.public(t)
 	}
@@ -377,6 +378,9 @@ func (c *codec) encoder(t *spec.Type) {
 	}
 	if strings.Contains(body.String(), "err = ") {
 		c.line("var err error")
+	}
+	if payload := payloadOf(t); payload != nil {
+		c.line("dst = wirejson.Room(dst, len(v.%s))", goName(payload.Name))
 	}
 	c.line("dst = append(dst, '{')")
 	c.WriteString(body.String())

@@ -54,10 +54,16 @@ func Time(dst []byte, t time.Time) []byte {
 	return append(dst, '"', ',')
 }
 
+// Room makes dst large enough for an object with a payload of n bytes and short
+// members beside it, so that it grows at most once.
+func Room(dst []byte, n int) []byte {
+	return slices.Grow(dst, fastbase64.StdEncoding.EncodedLen(n)+512)
+}
+
 // Base64 appends a payload, encoded in place.
 func Base64(dst, payload []byte) []byte {
 	size := fastbase64.StdEncoding.EncodedLen(len(payload))
-	dst = slices.Grow(dst, size+64)
+	dst = slices.Grow(dst, size+2)
 	dst = append(dst, '"')
 	at := len(dst)
 	dst = dst[:at+size]

@@ -7,19 +7,19 @@ import "bytes"
 // Tag finds the value of the first member if that is "type", written as every
 // encoder writes it. It looks at nothing else, so a message it finds a tag in
 // may still be anything.
-func Tag(message []byte) (string, bool) {
+func Tag(message []byte) ([]byte, bool) {
 	rest, ok := bytes.CutPrefix(message, []byte(`{"type":"`))
 	if !ok {
-		return "", false
+		return nil, false
 	}
 	if len(rest) > 64 {
 		rest = rest[:64]
 	}
 	end := bytes.IndexByte(rest, '"')
 	if end < 0 || bytes.IndexByte(rest[:end], '\\') >= 0 {
-		return "", false
+		return nil, false
 	}
-	return string(rest[:end]), true
+	return rest[:end], true
 }
 
 // Member is a string member of the outermost object, as Survey finds it.

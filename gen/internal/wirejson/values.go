@@ -176,22 +176,22 @@ func (r *Reader) Base64(longest int) ([]byte, *Fault) {
 	if !ok {
 		return nil, badBase64()
 	}
-	payload := r.payload(size)
+	payload := newPayload(size, r.Buffer)
 	if !decodeBase64(payload, text) {
 		return nil, badBase64()
 	}
-	return payload[:size], nil
+	return payload, nil
 }
 
 func badBase64() *Fault {
 	return New("contentEncoding", "must be standard base64 with padding and without line breaks")
 }
 
-func (r *Reader) payload(size int) []byte {
-	if r.Buffer == nil || size == 0 {
+func newPayload(size int, buffer func(int) []byte) []byte {
+	if buffer == nil || size == 0 {
 		return make([]byte, size)
 	}
-	return r.Buffer(size)[:size]
+	return buffer(size)[:size]
 }
 
 // decodedSize tells how many bytes a well-formed text stands for.
