@@ -64,8 +64,8 @@ lint-schema:
 
 .PHONY: lint-types
 lint-types:
-	@if grep -n '"resolved"' web-types/package-lock.json; then \
-	  echo "web-types/package-lock.json names a registry: remove node_modules and the lock file, then npm install" >&2; exit 1; fi
+	@if grep -n '"resolved"' web-types/package-lock.json tools/documents/package-lock.json; then \
+	  echo "a lock file names a registry: remove it and node_modules beside it, then npm install there" >&2; exit 1; fi
 	cd web-types && npm run --silent check
 
 .PHONY: lint-systems
@@ -77,11 +77,16 @@ lint-systems:
 
 ##   make test      everything: cheap lint, the types' tests, all Go tests with -race
 .PHONY: test
-test: setup lint-go lint-types test-types test-go
+test: setup lint-go lint-types test-types test-documents test-go
 
 .PHONY: test-types
 test-types:
 	cd web-types && npm run --silent build && npm test --silent
+
+# The documents in gen/, by the official parsers of their formats.
+.PHONY: test-documents
+test-documents:
+	cd tools/documents && npm test --silent
 
 .PHONY: test-go
 test-go:
@@ -90,7 +95,7 @@ test-go:
 ##   make clean     remove what was built
 .PHONY: clean
 clean:
-	rm -rf bin web-types/dist web-types/node_modules
+	rm -rf bin web-types/dist web-types/node_modules tools/documents/node_modules
 
 .PHONY: help
 help:

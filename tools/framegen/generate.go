@@ -56,6 +56,8 @@ func generateGo(m *spec.Model) (output, error) {
 		"gen/frames/roles.go":  generateRoles,
 		"gen/tools/schemas.go": generateToolSchemas,
 		"gen/openapi.yaml":     generateOpenAPI,
+		"gen/asyncapi.yaml":    generateAsyncAPI,
+		"gen/PROTOCOL.md":      generateReference,
 	} {
 		var err error
 		if out[name], err = stage(m); err != nil {

@@ -65,8 +65,13 @@ func generateOpenAPI(m *spec.Model) ([]byte, error) {
 	put(doc, "info", info)
 	put(doc, "security", sequence(mapping("bearer", sequence())))
 	paths := mapping()
+	items := map[string]*yaml.Node{}
 	for _, op := range m.API.Operations {
-		put(paths, op.Path, mapping(op.Method, operationNode(m, op)))
+		if items[op.Path] == nil {
+			items[op.Path] = mapping()
+			put(paths, op.Path, items[op.Path])
+		}
+		put(items[op.Path], op.Method, operationNode(m, op))
 	}
 	put(doc, "paths", paths)
 	used := &definitions{seen: map[*spec.Type]bool{}, nodes: mapping()}
@@ -175,7 +180,12 @@ func (d *definitions) withRefs(m *spec.Model, n *spec.Node) *yaml.Node {
 	return schemaNode(n)
 }
 
-// notInDocuments are the keywords that mean nothing outside schema/.
+// notInOpenAPI are the keywords that mean nothing in a document of the whole API.
+var notInOpenAPI = map[string]bool{
+	"$schema": true, "$id": true, "$defs": true, "title": true, "examples": true, "x-enum-varnames": true,
+}
+
+// notInDocuments are the keywords that mean nothing to the client of a tool.
 var notInDocuments = map[string]bool{
 	"$schema": true, "$id": true, "$defs": true, "title": true, "examples": true, "x-from": true, "x-lane": true,
 	"x-feature": true, "x-section": true, "x-emit-null": true, "x-error-code": true, "x-enum-varnames": true,
@@ -192,7 +202,7 @@ func schemaNode(n *spec.Node) *yaml.Node {
 			switch {
 			case key == "$ref" && !inProperties:
 				put(out, key, scalar("#/components/schemas/"+member.Text[strings.LastIndex(member.Text, "/")+1:]))
-			case inProperties || !notInDocuments[key]:
+			case inProperties || !notInOpenAPI[key]:
 				put(out, key, schemaNode(member))
 			}
 		}

@@ -51,6 +51,14 @@ func (n *Node) Int(key string) (int64, bool) {
 	return i, err == nil
 }
 
+// List returns the items of an array; n may be nil.
+func (n *Node) List() []*Node {
+	if n == nil {
+		return nil
+	}
+	return n.Items
+}
+
 // Strings returns the texts of a member that is an array of strings.
 func (n *Node) Strings(key string) []string {
 	m := n.Get(key)
