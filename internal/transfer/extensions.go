@@ -49,6 +49,8 @@ var stages = map[State]int{
 func (r *reported) moveOn(f *frames.TransferProgress) bool {
 	state, bytes := State(f.State), f.Bytes
 	switch {
+	case stages[state] == 0:
+		return false
 	case state == StateQueued || state == StateApproval:
 		bytes = 0
 	case bytes > f.TotalBytes || r.total > 0 && f.TotalBytes != r.total:

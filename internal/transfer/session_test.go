@@ -58,6 +58,10 @@ func tell(s *Session, f frames.Frame) error {
 		err = s.HandleTransferComplete(f)
 	case *frames.TransferFinish:
 		err = s.HandleTransferFinish(f)
+	case *frames.TransferProgress:
+		err = s.HandleTransferProgress(f)
+	case *frames.TransferCancel:
+		err = s.HandleTransferCancel(f)
 	case *frames.ClientFileUploadRequest:
 		err = s.HandleClientFileUploadRequest(f)
 	}

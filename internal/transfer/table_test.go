@@ -31,6 +31,8 @@ func fx(effects []effect) string {
 			out += "stop"
 		case fxArm:
 			out += "arm"
+		case fxConfirm:
+			out += "confirm"
 		case fxGrace:
 			out += "grace"
 		case fxReject:
@@ -70,7 +72,8 @@ func frameEvent(f frames.Frame) event {
 	kinds := map[frames.FrameType]eventKind{
 		frames.FrameTypeTransferInit: evInit, frames.FrameTypeTransferInitResponse: evResponse,
 		frames.FrameTypeTransferChunk: evChunk, frames.FrameTypeTransferComplete: evComplete,
-		frames.FrameTypeTransferFinish: evFinish,
+		frames.FrameTypeTransferFinish: evFinish, frames.FrameTypeTransferProgress: evProgress,
+		frames.FrameTypeTransferCancel: evPeerCancel,
 	}
 	return event{kind: kinds[f.FrameType()], frame: f}
 }
@@ -478,13 +481,15 @@ func TestAttributesMergeFieldByField(t *testing.T) {
 func TestNoSequenceOfEventsBreaksTheReceiver(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var m machine
+		agreed := anyTerms(t)
 		if rapid.Bool().Draw(t, "asked") {
-			m = asked()
+			m = newReceiver(someID, 100, request, agreed)
 		} else {
-			m = unasked()
+			m = newReceiver(someID, 100, nil, agreed)
 		}
 		runRandom(t, m, []event{eBegin, eInit, eOK, eNo, eChunk0, eChunk1, eDone, eFailed, eFinishOK, eFinishNo,
 			eBadInit, eBadChunk, eBadAnswer, eBadFinish, eTimeout, eCancel, eLost,
+			eHashing, eApproval, eEnough, eBadProgress, eBadCancel,
 			frameEvent(&frames.TransferChunk{TransferID: someID, Seq: 2, Last: true}),
 			frameEvent(&frames.TransferChunk{TransferID: someID, Seq: 1, Bytes: fileData[6:]})})
 	})
@@ -493,14 +498,15 @@ func TestNoSequenceOfEventsBreaksTheReceiver(t *testing.T) {
 func TestNoSequenceOfEventsBreaksTheSender(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var m machine
-		if rapid.Bool().Draw(t, "requested") {
-			m = upload()
-		} else {
-			m = download()
-		}
+		m = newSender(someID, 100, rapid.Bool().Draw(t, "requested"), anyTerms(t))
 		runRandom(t, m, []event{eBegin, eInit, eOK, eNo, eChunk0, eDone, eFailed, eFinishOK, eFinishNo,
-			eBadInit, eBadChunk, eBadAnswer, eBadFinish, eTimeout, eCancel, eLost})
+			eBadInit, eBadChunk, eBadAnswer, eBadFinish, eTimeout, eCancel, eLost,
+			eHashing, eApproval, eEnough, eBadProgress, eBadCancel})
 	})
+}
+
+func anyTerms(t *rapid.T) terms {
+	return terms{cancel: rapid.Bool().Draw(t, "cancel"), path: rapid.Bool().Draw(t, "path"), people: rapid.Bool().Draw(t, "people")}
 }
 
 // runRandom drives a machine with outside events and a model of the worker, and
@@ -518,7 +524,7 @@ func runRandom(t *rapid.T, m machine, outside []event) {
 					t.Fatalf("a %s after the connection was lost", e.frame.FrameType())
 				}
 				switch e.frame.(type) {
-				case *frames.TransferComplete, *frames.TransferFinish:
+				case *frames.TransferComplete, *frames.TransferFinish, *frames.TransferCancel:
 					finals++
 				}
 			case fxDo:
