@@ -27,10 +27,10 @@ setup-go:
 generate: setup-go
 	go generate ./schema
 
-##   make vectors   drafts of the example messages that schema/ lacks
+##   make vectors   drafts of the example messages that schema/ lacks; AGAIN=1 renews the drafts
 .PHONY: vectors
 vectors: setup-go
-	go run ./tools/framegen -vectors
+	go run ./tools/framegen -vectors $(if $(AGAIN),-again)
 
 ##   make build     bin/brain and bin/foot
 .PHONY: build

@@ -20,14 +20,15 @@ import (
 func main() {
 	check := flag.Bool("check", false, "compare instead of writing; exit 1 when a file would change")
 	drafts := flag.Bool("vectors", false, "write drafts of the vectors that schema/ lacks, and nothing else")
+	again := flag.Bool("again", false, "with -vectors, draft those anew too that bear the name of a draft")
 	flag.Parse()
-	if err := run(*check, *drafts); err != nil {
+	if err := run(*check, *drafts, *again); err != nil {
 		fmt.Fprintln(os.Stderr, "framegen:", err)
 		os.Exit(1)
 	}
 }
 
-func run(check, drafts bool) error {
+func run(check, drafts, again bool) error {
 	root, err := moduleRoot()
 	if err != nil {
 		return err
@@ -37,7 +38,7 @@ func run(check, drafts bool) error {
 		return err
 	}
 	if drafts {
-		return draftVectors(root)
+		return draftVectors(root, again)
 	}
 	drift, err := generate(root, schema.Files(), check)
 	if err != nil {
@@ -63,12 +64,12 @@ func lintVectors(root string) error {
 	return vectors.Lint(m, os.DirFS(filepath.Join(root, vectorsFolder)))
 }
 
-func draftVectors(root string) error {
+func draftVectors(root string, again bool) error {
 	m, err := spec.Load(schema.Files())
 	if err != nil {
 		return err
 	}
-	written, err := vectors.Draft(m, filepath.Join(root, vectorsFolder))
+	written, err := vectors.Draft(m, filepath.Join(root, vectorsFolder), again)
 	for _, name := range written {
 		fmt.Println("drafted in schema/vectors/" + name + ": read it over")
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sort"
@@ -51,6 +52,7 @@ func generateTypeScript(m *spec.Model) (map[string][]byte, error) {
 		out["web-types/src/"+pkg+".ts"] = tidyTypeScript(m, pkg, string(text))
 	}
 	out["web-types/src/guards.ts"] = generateGuards(m)
+	maps.Copy(out, generateParsers(m))
 	return out, nil
 }
 
@@ -199,8 +201,16 @@ export function isFrame<T extends FrameType>(frame: Frame, type: T): frame is Fr
   return frame.type === type;
 }
 
-/** One function for each type of frame; a missing one is a compile error. */
-export type Handlers = { [T in FrameType]: (frame: FrameOf<T>) => void };
+/**
+ * One function for each type of frame; a missing one is a compile error. With FrameToBrain or FrameToFoot, one
+ * for each that the role can receive. What the functions return is up to R.
+ */
+export type Handlers<F extends Frame = Frame, R = void> = { readonly [T in F["type"]]: (frame: Extract<F, { type: T }>) => R };
+
+/** Calls the function for a valid frame's type. */
+export function dispatch<F extends Frame, R>(frame: F, handlers: Handlers<F, R>): R {
+  return (handlers[frame.type as F["type"]] as (frame: F) => R)(frame);
+}
 `)
 	return out.Bytes()
 }

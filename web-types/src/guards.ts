@@ -62,5 +62,13 @@ export function isFrame<T extends FrameType>(frame: Frame, type: T): frame is Fr
   return frame.type === type;
 }
 
-/** One function for each type of frame; a missing one is a compile error. */
-export type Handlers = { [T in FrameType]: (frame: FrameOf<T>) => void };
+/**
+ * One function for each type of frame; a missing one is a compile error. With FrameToBrain or FrameToFoot, one
+ * for each that the role can receive. What the functions return is up to R.
+ */
+export type Handlers<F extends Frame = Frame, R = void> = { readonly [T in F["type"]]: (frame: Extract<F, { type: T }>) => R };
+
+/** Calls the function for a valid frame's type. */
+export function dispatch<F extends Frame, R>(frame: F, handlers: Handlers<F, R>): R {
+  return (handlers[frame.type as F["type"]] as (frame: F) => R)(frame);
+}

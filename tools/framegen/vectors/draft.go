@@ -16,15 +16,18 @@ import (
 )
 
 // Draft adds to a folder what Lint misses there, and returns the files it wrote.
-// What is there already stays as it is.
-func Draft(m *spec.Model, folder string) ([]string, error) {
+// What is there already stays as it is; with again, vectors that bear the name of
+// a draft are drafted anew, since a changed schema can make all of them stale.
+func Draft(m *spec.Model, folder string, again bool) ([]string, error) {
 	var written []string
 	for _, s := range subjects(m) {
 		f, err := existing(folder, s)
 		if err != nil {
 			return written, err
 		}
-		if !s.complete(f) {
+		if again {
+			f = s.redraft(f)
+		} else if !s.complete(f) {
 			continue
 		}
 		path := filepath.Join(folder, filepath.FromSlash(s.file))
@@ -53,6 +56,21 @@ func existing(folder string, s subject) (*vectors.File, error) {
 		return nil, err
 	}
 	return f, json.Unmarshal(text, f, json.RejectUnknownMembers(true))
+}
+
+// redraft returns new drafts, and behind them what else f has.
+func (s subject) redraft(f *vectors.File) *vectors.File {
+	drafted := &vectors.File{Name: f.Name, Schema: s.t.Node.File, To: s.to()}
+	s.complete(drafted)
+	names := map[string]bool{}
+	for _, v := range slices.Concat(drafted.Valid, drafted.Invalid) {
+		names[v.Name] = true
+	}
+	isDraft := func(v vectors.Vector) bool { return names[v.Name] }
+	drafted.Valid = append(drafted.Valid, slices.DeleteFunc(f.Valid, isDraft)...)
+	drafted.Invalid = append(drafted.Invalid, slices.DeleteFunc(f.Invalid, isDraft)...)
+	s.complete(drafted)
+	return drafted
 }
 
 // complete adds what is missing and reports whether anything was.

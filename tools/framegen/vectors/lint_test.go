@@ -134,7 +134,7 @@ func TestADraftSatisfiesTheLint(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := model(t)
-	written, err := vectors.Draft(m, root)
+	written, err := vectors.Draft(m, root, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestADraftSatisfiesTheLint(t *testing.T) {
 	if err := os.WriteFile(name, []byte(less), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if written, err = vectors.Draft(m, root); err != nil || len(written) != 1 || written[0] != "frames/error.json" {
+	if written, err = vectors.Draft(m, root, false); err != nil || len(written) != 1 || written[0] != "frames/error.json" {
 		t.Errorf("wrote %q, %v, want frames/error.json", written, err)
 	}
 	completed, err := os.ReadFile(name)
@@ -165,7 +165,7 @@ func TestADraftSatisfiesTheLint(t *testing.T) {
 			t.Errorf("the draft changed %s", line)
 		}
 	}
-	if written, err = vectors.Draft(m, root); err != nil || len(written) != 0 {
+	if written, err = vectors.Draft(m, root, false); err != nil || len(written) != 0 {
 		t.Errorf("wrote %q, %v, though nothing is missing", written, err)
 	}
 }
@@ -177,5 +177,34 @@ func TestRepetitionsAreWrittenOut(t *testing.T) {
 		if got := given.Expand(text); got != want {
 			t.Errorf("%s becomes %s, want %s", text, got, want)
 		}
+	}
+}
+
+// TestDraftingAgainKeepsWhatIsNoDraft spoils a draft and adds a vector by hand.
+func TestDraftingAgainKeepsWhatIsNoDraft(t *testing.T) {
+	root, m := t.TempDir(), model(t)
+	if _, err := vectors.Draft(m, root, false); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(root, "frames", "error.json")
+	drafted, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const byHand = `    {"name": "by hand", "message": {"type": "error"}, "place": "/code", "rule": "required", "code": "invalid_frame"}`
+	spoilt := strings.Replace(string(drafted), `"rule": "enum"`, `"rule": "const"`, 1)
+	spoilt = strings.Replace(spoilt, "\n  ]\n}", ",\n"+byHand+"\n  ]\n}", 1)
+	if err := os.WriteFile(name, []byte(spoilt), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := vectors.Draft(m, root, true); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Replace(string(drafted), "\n  ]\n}", ",\n"+byHand+"\n  ]\n}", 1); string(got) != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
