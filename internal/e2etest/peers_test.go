@@ -63,14 +63,8 @@ func (s *scripted) during(t *testing.T, tool string, args map[string]any, script
 }
 
 func TestAFaultOfTheSendingFootFailsTheUploadAndNothingElse(t *testing.T) {
-	s := newScripted(t, map[string]string{"vance.transfer.phase-timeout": "2s", "vance.transfer.max-upload-size": "4MiB"})
-	const good = "the whole content"
-	faults := []struct {
-		rule string
-		code string
-		text string
-		play func(p *Peer, id string, request Message)
-	}{
+	s := newScripted(t, map[string]string{"vance.transfer.max-upload-size": "4MiB"})
+	s.failUploads(t, []uploadFault{
 		{"a hash that is not the file's", "hash_mismatch", "hash mismatch", func(p *Peer, id string, r Message) {
 			lie := offer(r, good)
 			lie["hash"] = hashOf("another content")
@@ -147,6 +141,17 @@ func TestAFaultOfTheSendingFootFailsTheUploadAndNothingElse(t *testing.T) {
 			p.Send(chunk(id, 0, good[:3], false))
 			p.Send(Message{"type": "transfer_finish", "transferId": id, "ok": false, "error": "source changed during transfer", "errorCode": "source_changed"})
 		}},
+	})
+
+	s.foot.t = t
+	got := s.during(t, "client_file_upload", map[string]any{"localPath": "file.txt", "dirName": s.dir, "remotePath": "good"},
+		func(r Message) { uploadWell(s.foot, r, good) })
+	checkReceipt(t, got, "good", int64(len(good)), hashOf(good))
+}
+
+func TestASilentFootFailsTheUploadWhenItsPhaseIsOver(t *testing.T) {
+	s := newScripted(t, map[string]string{"vance.transfer.phase-timeout": "1s"})
+	s.failUploads(t, []uploadFault{
 		{"silence after the request", "init_timeout", "init timeout", func(*Peer, string, Message) {}},
 		{"silence while streaming", "chunk_timeout", "chunk timeout", func(p *Peer, id string, r Message) {
 			p.Send(offer(r, good))
@@ -154,7 +159,22 @@ func TestAFaultOfTheSendingFootFailsTheUploadAndNothingElse(t *testing.T) {
 			p.Send(chunk(id, 0, good[:3], false))
 			p.Expect("transfer_complete")
 		}},
-	}
+	})
+}
+
+// good is what a scripted peer sends when nothing is wrong with it.
+const good = "the whole content"
+
+// uploadFault is a way in which a sending Foot can go wrong, and what the call
+// must say of it.
+type uploadFault struct {
+	rule, code, text string
+	play             func(p *Peer, id string, request Message)
+}
+
+// failUploads lets each fault happen to a new and to an existing file.
+func (s *scripted) failUploads(t *testing.T, faults []uploadFault) {
+	t.Helper()
 	for _, fault := range faults {
 		t.Run(fault.rule, func(t *testing.T) {
 			s.foot.t = t
@@ -171,11 +191,6 @@ func TestAFaultOfTheSendingFootFailsTheUploadAndNothingElse(t *testing.T) {
 			}
 		})
 	}
-
-	s.foot.t = t
-	got := s.during(t, "client_file_upload", map[string]any{"localPath": "file.txt", "dirName": s.dir, "remotePath": "good"},
-		func(r Message) { uploadWell(s.foot, r, good) })
-	checkReceipt(t, got, "good", int64(len(good)), hashOf(good))
 }
 
 // uploadWell plays a Foot that keeps to the protocol. Frames left over from
@@ -210,58 +225,69 @@ func TestAnOfferThatNamesAnotherPlaceIsRefused(t *testing.T) {
 }
 
 func TestAFaultOfTheReceivingFootFailsTheDownload(t *testing.T) {
-	s := newScripted(t, map[string]string{"vance.transfer.phase-timeout": "2s"})
-	// More than the sockets' buffers hold: the sender cannot be at its end before
-	// the scripted Foot has read anything.
-	const size = 32 << 20
-	hash := WriteFile(t, s.AtBrain(s.dir, "file"), size, 0o644, anHourAgo)
-	accept := func(p *Peer, id string) {
-		p.Send(Message{"type": "transfer_init_response", "transferId": id, "ok": true, "error": nil})
-	}
-	complete := func(id string, ok bool, written int, code, text string) Message {
-		m := Message{"type": "transfer_complete", "transferId": id, "ok": ok, "error": nil, "bytesWritten": written, "hashCheck": nil}
-		if ok {
-			m["hashCheck"] = "ok"
-		} else {
-			m["error"], m["errorCode"] = text, code
-		}
-		return m
-	}
-	faults := []struct {
-		rule, code, text string
-		play             func(p *Peer, id string)
-	}{
+	s := newScripted(t, nil)
+	s.failDownloads(t, 3*65536, []downloadFault{
 		{"a refusal at init", "declined", "declined", func(p *Peer, id string) {
 			p.Send(Message{"type": "transfer_init_response", "transferId": id, "ok": false, "error": "declined", "errorCode": "declined"})
 			p.ExpectOf(id, "transfer_finish")
 		}},
 		{"a full disk in the middle", "disk_full", "disk full", func(p *Peer, id string) {
-			accept(p, id)
+			p.Send(accepted(id))
 			p.ExpectOf(id, "transfer_chunk")
-			p.Send(complete(id, false, 0, "disk_full", "disk full"))
-			p.AwaitOf(id, "transfer_finish")
-		}},
-		{"success before the end", "size_mismatch", "size mismatch", func(p *Peer, id string) {
-			p.Send(Message{"type": "transfer_init_response", "transferId": id, "ok": true, "error": nil})
-			p.Send(complete(id, true, size, "", ""))
+			p.Send(Message{"type": "transfer_complete", "transferId": id, "ok": false, "error": "disk full", "errorCode": "disk_full", "bytesWritten": 0, "hashCheck": nil})
 			p.AwaitOf(id, "transfer_finish")
 		}},
 		{"success with another count", "size_mismatch", "size mismatch", func(p *Peer, id string) {
-			accept(p, id)
+			p.Send(accepted(id))
 			for p.AwaitOf(id, "transfer_chunk")["last"] != true {
 				continue
 			}
-			p.Send(complete(id, true, 7, "", ""))
+			p.Send(completed(id, 7))
 			p.AwaitOf(id, "transfer_finish")
 		}},
+	})
+	// More than the sockets' buffers hold: the sender cannot be at its end before
+	// the scripted Foot has read anything.
+	s.failDownloads(t, 32<<20, []downloadFault{
+		{"success before the end", "size_mismatch", "size mismatch", func(p *Peer, id string) {
+			p.Send(accepted(id))
+			p.Send(completed(id, 32<<20))
+			p.AwaitOf(id, "transfer_finish")
+		}},
+	})
+}
+
+func TestASilentFootFailsTheDownloadWhenItsPhaseIsOver(t *testing.T) {
+	s := newScripted(t, map[string]string{"vance.transfer.phase-timeout": "1s"})
+	s.failDownloads(t, 3*65536, []downloadFault{
 		{"no answer to the offer", "init_timeout", "init timeout", func(p *Peer, id string) {
 			p.AwaitOf(id, "transfer_finish")
 		}},
 		{"no answer to the last chunk", "complete_timeout", "complete timeout", func(p *Peer, id string) {
-			accept(p, id)
+			p.Send(accepted(id))
 			p.AwaitOf(id, "transfer_finish")
 		}},
-	}
+	})
+}
+
+func accepted(id string) Message {
+	return Message{"type": "transfer_init_response", "transferId": id, "ok": true, "error": nil}
+}
+
+func completed(id string, bytes int) Message {
+	return Message{"type": "transfer_complete", "transferId": id, "ok": true, "error": nil, "bytesWritten": bytes, "hashCheck": "ok"}
+}
+
+// downloadFault is a way in which a receiving Foot can go wrong, and what the
+// call must say of it.
+type downloadFault struct {
+	rule, code, text string
+	play             func(p *Peer, id string)
+}
+
+func (s *scripted) failDownloads(t *testing.T, size int64, faults []downloadFault) {
+	t.Helper()
+	hash := WriteFile(t, s.AtBrain(s.dir, "file"), size, 0o644, anHourAgo)
 	for _, fault := range faults {
 		t.Run(fault.rule, func(t *testing.T) {
 			s.foot.t = t
@@ -281,7 +307,7 @@ func TestAFaultOfTheReceivingFootFailsTheDownload(t *testing.T) {
 // newScriptedBrain is a Foot whose Brain a test plays, frame by frame.
 func newScriptedBrain(t *testing.T, settings map[string]string) (*Peer, *Foot) {
 	t.Helper()
-	brain := NewFakeBrain(t, Message{"phaseTimeoutMs": 2000, "maxUploadSize": 64 << 20})
+	brain := NewFakeBrain(t, Message{"maxUploadSize": 64 << 20})
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("scripted-token\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -301,7 +327,6 @@ func TestAFaultOfTheSendingBrainLeavesTheFootsDiskAsItWas(t *testing.T) {
 	link(t, "/etc", foot.Project+"/link")
 	before := Snapshot(t, foot.Project)
 
-	const good = "the whole content"
 	offerTo := func(id, target string) Message {
 		return Message{"type": "transfer_init", "transferId": id, "source": "file", "target": target,
 			"totalSize": len(good), "hash": hashOf(good)}
@@ -327,8 +352,6 @@ func TestAFaultOfTheSendingBrainLeavesTheFootsDiskAsItWas(t *testing.T) {
 			func(id string) []Message { return []Message{chunk(id, 0, good+good, false)} }},
 		{"too few bytes", "old", "size_mismatch", "transfer_complete", nil,
 			func(id string) []Message { return []Message{chunk(id, 0, good[:4], true)} }},
-		{"silence", "old", "chunk_timeout", "transfer_complete", nil,
-			func(id string) []Message { return []Message{chunk(id, 0, good[:4], false)} }},
 	}
 	for i, fault := range faults {
 		t.Run(fault.rule, func(t *testing.T) {
@@ -432,7 +455,6 @@ func TestASendingFootStopsWhenTheReceiverFails(t *testing.T) {
 		{"a failure while it streams", []func(string) Message{accept, fail}, "disk_full"},
 		{"success before the end", []func(string) Message{accept, early}, "size_mismatch"},
 		{"accepted twice", []func(string) Message{accept, accept, fail}, "disk_full"},
-		{"silence", nil, "init_timeout"},
 	}
 	for i, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {
@@ -459,6 +481,30 @@ func TestASendingFootStopsWhenTheReceiverFails(t *testing.T) {
 				t.Errorf("%d chunks were sent after the failure", chunks)
 			}
 		})
+	}
+}
+
+func TestAFootEndsATransferWhoseBrainIsSilent(t *testing.T) {
+	p, foot := newScriptedBrain(t, map[string]string{"vance.transfer.phase-timeout": "1s"})
+	WriteFile(t, foot.Project+"/file", 10, 0o600, anHourAgo)
+	before := Snapshot(t, foot.Project)
+
+	sent := transferID(1)
+	p.Send(Message{"type": "client.file.upload.request", "transferId": sent, "localPath": "file", "dirName": "d", "remotePath": "r"})
+	p.ExpectOf(sent, "transfer_init")
+	if got := p.ExpectOf(sent, "transfer_finish"); got["errorCode"] != "init_timeout" {
+		t.Errorf("got %v, want init_timeout", got)
+	}
+
+	received := transferID(2)
+	p.Send(Message{"type": "transfer_init", "transferId": received, "source": "file", "target": "file", "totalSize": len(good), "hash": hashOf(good)})
+	p.ExpectOf(received, "transfer_init_response")
+	p.Send(chunk(received, 0, good[:4], false))
+	if got := p.ExpectOf(received, "transfer_complete"); got["errorCode"] != "chunk_timeout" {
+		t.Errorf("got %v, want chunk_timeout", got)
+	}
+	if diff := cmp.Diff(before, Snapshot(t, foot.Project)); diff != "" {
+		t.Errorf("the project folder changed (-before +after):\n%s", diff)
 	}
 }
 
