@@ -3,6 +3,7 @@ package wirejson
 import (
 	"encoding/base64"
 	"time"
+	"unicode/utf8"
 
 	fastbase64 "github.com/segmentio/asm/base64"
 
@@ -168,7 +169,10 @@ func (r *Reader) Base64(longest int) ([]byte, *Fault) {
 		return nil, f
 	}
 	if len(text) > longest {
-		return nil, TooLong(longest)
+		if utf8.RuneCount(text) > longest {
+			return nil, TooLong(longest)
+		}
+		return nil, badBase64() // fewer characters than bytes
 	}
 	size, ok := decodedSize(text)
 	if !ok {
