@@ -2,6 +2,7 @@ package e2etest
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -23,10 +24,8 @@ func WriteFile(t testing.TB, path string, size int64, mode fs.FileMode, mtime ti
 	if err != nil {
 		t.Fatal(err)
 	}
-	var seed [32]byte
-	copy(seed[:], filepath.Base(path))
 	hash := sha256.New()
-	_, err = io.CopyN(io.MultiWriter(file, hash), rand.NewChaCha8(seed), size)
+	_, err = io.CopyN(io.MultiWriter(file, hash), newNoise(filepath.Base(path)), size)
 	if err == nil {
 		err = file.Chmod(mode)
 	}
@@ -40,6 +39,35 @@ func WriteFile(t testing.TB, path string, size int64, mode fs.FileMode, mtime ti
 		t.Fatal(err)
 	}
 	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
+}
+
+// noise is an endless reader of random bytes: one block, each time with another
+// number at its end, so that gibibytes of it cost little and no two blocks are equal.
+type noise struct {
+	block []byte
+	left  []byte
+	n     uint64
+}
+
+func newNoise(name string) *noise {
+	var seed [32]byte
+	copy(seed[:], name)
+	n := &noise{block: make([]byte, 1<<20)}
+	if _, err := rand.NewChaCha8(seed).Read(n.block); err != nil {
+		panic(err) // documented never to fail
+	}
+	return n
+}
+
+func (n *noise) Read(p []byte) (int, error) {
+	if len(n.left) == 0 {
+		binary.BigEndian.PutUint64(n.block[len(n.block)-8:], n.n)
+		n.n++
+		n.left = n.block
+	}
+	read := copy(p, n.left)
+	n.left = n.left[read:]
+	return read, nil
 }
 
 // HashFile returns the hash of a file as the protocol writes it.

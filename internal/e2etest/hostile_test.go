@@ -36,6 +36,9 @@ func newLine(p *Peer) *line {
 		}
 		return nil
 	})
+	if err := p.SetReadDeadline(time.Time{}); err != nil { // the handshake's
+		p.t.Error(err)
+	}
 	go l.read()
 	return l
 }
@@ -195,7 +198,10 @@ func (l *line) hear(t testing.TB, s step, ended <-chan struct{}) {
 	timeout := time.After(Patience)
 	for {
 		select {
-		case m := <-l.rest:
+		case m, open := <-l.rest:
+			if !open {
+				t.Fatalf("the connection ended before the answer to %s", s.name)
+			}
 			if typed(s.waitFor...)(m) && (m.Str("type") != "transfer_chunk" || m["last"] == true) {
 				return
 			}
