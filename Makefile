@@ -32,6 +32,16 @@ generate: setup-go
 vectors: setup-go
 	go run ./tools/framegen -vectors $(if $(AGAIN),-again)
 
+##   make schema-diff      what the schemas break for peers of schema/baseline.json; exit 1 unless schema/BREAKING.md says so
+.PHONY: schema-diff
+schema-diff: setup-go
+	@go run ./tools/schemadiff
+
+##   make schema-baseline  the schemas of today become the baseline; NAME=0.2.0 keeps what BREAKING.md says under that name
+.PHONY: schema-baseline
+schema-baseline: setup-go
+	@go run ./tools/schemadiff -baseline -name='$(NAME)'
+
 ##   make build     bin/brain and bin/foot
 .PHONY: build
 build: setup-go
