@@ -14,19 +14,24 @@ import (
 	"github.com/vancetope/transfer/foot/sandbox"
 	"github.com/vancetope/transfer/foot/ui"
 	"github.com/vancetope/transfer/internal/cli"
+	"github.com/vancetope/transfer/internal/safetext"
 	"github.com/vancetope/transfer/internal/settings"
 )
 
 // runCmd is `foot run`.
 type runCmd struct {
-	Brain     string  `help:"Where the Brain listens; ws, wss, http or https." required:"" placeholder:"URL"`
-	Tenant    string  `help:"The tenant the token belongs to." required:"" placeholder:"NAME"`
-	TokenFile string  `help:"File with the token of this Foot." required:"" placeholder:"FILE"`
-	Root      *string `help:"Folder below which <tenant>/<project>/ is kept; default ~/.vancetope/foot." placeholder:"DIR"`
-	State     string  `help:"Folder for this Foot's own state; default ~/.vancetope/state/foot/<tenant>/<project>." placeholder:"DIR"`
-	Config    string  `help:"File with settings; default ~/.vancetope/foot.yaml when there is one." placeholder:"FILE"`
-	Once      bool    `help:"Make one connection and end with it instead of connecting again."`
-	JSON      bool    `help:"Write one JSON object per event to the standard output."`
+	Brain         string   `help:"Where the Brain listens; ws, wss, http or https." required:"" placeholder:"URL"`
+	Tenant        string   `help:"The tenant the token belongs to." required:"" placeholder:"NAME"`
+	TokenFile     string   `help:"File with the token of this Foot." required:"" placeholder:"FILE"`
+	Root          *string  `help:"Folder below which <tenant>/<project>/ is kept; default ~/.vancetope/foot." placeholder:"DIR"`
+	State         *string  `help:"Folder for this Foot's own state; default ~/.vancetope/state/foot/<tenant>/<project>." placeholder:"DIR"`
+	Config        string   `help:"File with settings; default ~/.vancetope/foot.yaml when there is one." placeholder:"FILE"`
+	Access        *string  `help:"What the Brain may do to files here, granted folders included: read, or edit as well; default edit." placeholder:"LEVEL"`
+	Grant         []string `help:"Opens one more folder, as @NAME: read only, or with :rw at the end for writing. May be repeated." sep:"none" placeholder:"NAME=PATH[:ro|:rw]"`
+	CAFile        string   `name:"ca-file" help:"File with the authorities, in PEM, to trust instead of the system's." placeholder:"FILE"`
+	AllowInsecure bool     `help:"Send token and files in clear text to another machine."`
+	Once          bool     `help:"Make one connection and end with it instead of connecting again."`
+	JSON          bool     `help:"Write one JSON object per event to the standard output."`
 }
 
 // Run is called by kong.
@@ -71,10 +76,14 @@ func (c *runCmd) screen(g *grammar, s streams) (ui.UI, *slog.Logger) {
 // agent checks all that can be checked before the first connection; what is
 // wrong is a usage error.
 func (c *runCmd) agent(screen ui.UI, log *slog.Logger) (*agent.Agent, func() error, error) {
-	if err := agent.CheckBrain(c.Brain, c.Tenant); err != nil {
+	if err := agent.CheckBrain(c.Brain, c.Tenant, c.AllowInsecure); err != nil {
 		return nil, nil, cli.Usagef("%w", err)
 	}
 	token, err := cli.ReadToken(c.TokenFile)
+	if err != nil {
+		return nil, nil, cli.Usagef("%w", err)
+	}
+	secure, err := cli.ClientTLS(c.CAFile)
 	if err != nil {
 		return nil, nil, cli.Usagef("%w", err)
 	}
@@ -82,18 +91,29 @@ func (c *runCmd) agent(screen ui.UI, log *slog.Logger) (*agent.Agent, func() err
 	if err != nil {
 		return nil, nil, cli.Usagef("%w", err)
 	}
-	state, err := agent.OpenState(c.State)
+	grants, err := c.grants()
+	if err != nil {
+		return nil, nil, err
+	}
+	state, err := agent.OpenState(values.Foot.State)
 	if err != nil {
 		return nil, nil, inUseOrUsage(err)
 	}
-	box, err := sandbox.Open(values.Foot.WorkspaceRoot, sandbox.Options{Mask: values.Transfer.FootModeMask, Log: log})
+	box, err := sandbox.Open(values.Foot.WorkspaceRoot, sandbox.Options{
+		Mask:           values.Transfer.FootModeMask,
+		AllowGitWrites: values.Foot.AllowGitWrites,
+		Access:         values.Foot.Access,
+		Grants:         grants,
+		Log:            log,
+	})
 	if err != nil {
-		return nil, nil, cli.Usagef("the folder for files (--root) cannot be used: %w", errors.Join(err, state.Close()))
+		return nil, nil, unusable(errors.Join(err, state.Close()))
 	}
 	a := agent.New(agent.Config{
 		Brain:    c.Brain,
 		Tenant:   c.Tenant,
 		Token:    token,
+		TLS:      secure,
 		Once:     c.Once,
 		Settings: values,
 		Sandbox:  box,
@@ -106,8 +126,14 @@ func (c *runCmd) agent(screen ui.UI, log *slog.Logger) (*agent.Agent, func() err
 
 func (c *runCmd) settings() (*settings.Settings, error) {
 	flags := map[string]string{}
-	if c.Root != nil {
-		flags["vance.foot.workspace.root"] = *c.Root
+	for name, text := range map[string]*string{
+		"vance.foot.workspace.root": c.Root,
+		"vance.foot.state":          c.State,
+		"vance.foot.access":         c.Access,
+	} {
+		if text != nil {
+			flags[name] = *text
+		}
 	}
 	return settings.Load(settings.Options{
 		Program: settings.ForFoot,
@@ -115,6 +141,26 @@ func (c *runCmd) settings() (*settings.Settings, error) {
 		Environ: os.Environ(),
 		Flags:   flags,
 	})
+}
+
+func (c *runCmd) grants() ([]sandbox.Grant, error) {
+	grants := make([]sandbox.Grant, len(c.Grant))
+	for i, text := range c.Grant {
+		var err error
+		if grants[i], err = sandbox.ParseGrant(text); err != nil {
+			return nil, cli.Usagef("--grant %s %w", safetext.Quote(text), err)
+		}
+	}
+	return grants, nil
+}
+
+// unusable is a folder of this machine that cannot be opened.
+func unusable(err error) error {
+	var grant *sandbox.GrantError
+	if errors.As(err, &grant) {
+		return cli.Usagef("--grant: %w", err)
+	}
+	return cli.Usagef("the folder for files (--root) cannot be used: %w", err)
 }
 
 // exitOf gives an agent's end its exit code.

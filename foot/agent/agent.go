@@ -9,6 +9,7 @@ package agent
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"time"
@@ -22,12 +23,15 @@ import (
 // DefaultDrainTime leaves room for the goodbye within five seconds.
 const DefaultDrainTime = 4 * time.Second
 
-// Config is what an agent needs. All fields but Once and DrainTime are required.
+// Config is what an agent needs. All fields but TLS, Once and DrainTime are
+// required.
 type Config struct {
 	// Brain is the Brain's URL; it and the tenant passed CheckBrain.
 	Brain  string
 	Tenant string
 	Token  string
+	// TLS says how the Brain is checked; nil means by the system's authorities.
+	TLS *tls.Config
 	// Once ends the agent with its first connection.
 	Once bool
 	// DrainTime is how long running transfers may go on once the agent is told

@@ -10,16 +10,19 @@ func TestClearTextStaysOnThisMachine(t *testing.T) {
 		"http://127.0.0.1:9990", "ws://127.0.0.1:9990/", "http://localhost:1", "ws://[::1]:9990", "http://127.8.9.10",
 		"https://brain.example", "wss://brain.example:8443", "https://example.org/a/base/", "wss://192.168.0.4",
 	} {
-		if err := CheckBrain(address, "acme"); err != nil {
+		if err := CheckBrain(address, "acme", false); err != nil {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
 	for _, address := range []string{
 		"http://brain.example", "ws://192.168.0.4:9990", "ws://127.0.0.1.example", "http://[fd00::1]", "ws://0.0.0.0:1",
 	} {
-		err := CheckBrain(address, "acme")
+		err := CheckBrain(address, "acme", false)
 		if err == nil || !strings.Contains(err.Error(), "use wss://") {
 			t.Errorf("%s: %v, want a refusal with the remedy", address, err)
+		}
+		if err := CheckBrain(address, "acme", true); err != nil {
+			t.Errorf("%s: refused although the user allows it: %v", address, err)
 		}
 	}
 }
@@ -37,7 +40,7 @@ func TestAWrongAddressIsRefusedWithTheReason(t *testing.T) {
 		{"a tenant that is too long", "wss://brain.example", strings.Repeat("a", 65), "tenant"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			err := CheckBrain(row.address, row.tenant)
+			err := CheckBrain(row.address, row.tenant, true)
 			if err == nil || !strings.Contains(err.Error(), row.reason) {
 				t.Fatalf("error %v, want one about %q", err, row.reason)
 			}

@@ -88,13 +88,23 @@ func (c *connection) run(ctx context.Context) error {
 	case <-ctx.Done():
 		cause = c.stop(served)
 	}
-	c.session.Close(nil)
+	c.session.Close(endOf(cause))
 	limit, cancel := context.WithTimeout(context.Background(), byeTime)
 	defer cancel()
 	if err := c.session.Wait(limit); err != nil {
 		c.log.Warn("transfers did not end with their connection", "running", c.session.Len(), "error", err)
 	}
 	return cause
+}
+
+// endOf is the end of a connection as that of its transfers; nil stands for a
+// lost connection.
+func endOf(cause error) *fault.Error {
+	var f *fault.Error
+	if !errors.As(cause, &f) {
+		return nil
+	}
+	return f
 }
 
 // stop lets the running transfers end, cancels the rest and says goodbye.
@@ -134,19 +144,22 @@ func (c *connection) accept(_ context.Context, init *frames.TransferInit) (*tran
 		return nil, err
 	}
 	return &transfer.Incoming{
-		Staging: staging{target.Staging},
-		Path:    target.Path.String(),
+		Staging: staging{target.Staging, target.Told},
+		Path:    target.Path,
 		Release: target.Release,
 	}, nil
 }
 
 // staging is a staging file as transfers see it.
-type staging struct{ *rootfs.Staging }
+type staging struct {
+	*rootfs.Staging
+	told func(path string) string
+}
 
-// Publish returns the path alone of what was published.
+// Publish returns the path of what was published, as the Brain may know it.
 func (s staging) Publish(ctx context.Context) (string, error) {
 	published, err := s.Staging.Publish(ctx)
-	return published.Path, err
+	return s.told(published.Path), err
 }
 
 // serve opens a file that the Brain asks for.
@@ -155,7 +168,7 @@ func (c *connection) serve(_ context.Context, req *frames.ClientFileUploadReques
 	if err != nil {
 		return nil, err
 	}
-	return &transfer.Outgoing{Source: source, Name: path.String()}, nil
+	return &transfer.Outgoing{Source: source, Name: path}, nil
 }
 
 // show passes an event on. It is called with the transfer locked.

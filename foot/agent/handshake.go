@@ -21,7 +21,8 @@ func (a *Agent) dial(ctx context.Context) (*wire.Conn, *frames.Welcome, error) {
 		URL:    a.Brain,
 		Tenant: a.Tenant,
 		Token:  a.Token,
-		Hello:  hello(),
+		Hello:  a.hello(),
+		TLS:    a.TLS,
 		Config: wire.Config{
 			MaxFrameSize: t.MaxFrameSize,
 			PhaseTimeout: t.PhaseTimeout,
@@ -33,13 +34,13 @@ func (a *Agent) dial(ctx context.Context) (*wire.Conn, *frames.Welcome, error) {
 
 // hello says what this Foot is. It knows its name from the welcome only: a
 // Foot holds nothing but the token.
-func hello() *frames.Hello {
+func (a *Agent) hello() *frames.Hello {
 	return &frames.Hello{
 		ProtocolVersion: version.Protocol,
 		ClientVersion:   version.String(),
 		Os:              system(),
-		Access:          common.AccessEdit,
-		Grants:          []common.Grant{},
+		Access:          a.Sandbox.Access(),
+		Grants:          a.Sandbox.Grants(),
 		Features:        []string{},
 	}
 }

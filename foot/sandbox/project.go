@@ -1,76 +1,85 @@
 package sandbox
 
 import (
-	"log/slog"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/google/uuid"
 
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/fault"
 	"github.com/vancetope/transfer/internal/rootfs"
+	"github.com/vancetope/transfer/internal/safetext"
 )
 
-// Project is the folder of one project. Its methods may be called from many
-// goroutines; every error is a *fault.Error.
+// Project is what a Brain may touch for one project: the project's own folder
+// and the granted ones. Its methods may be called from many goroutines; every
+// error is a *fault.Error.
 type Project struct {
-	root  *rootfs.Root
-	names []string // how an absolute path to the folder may begin
-	holds *rootfs.Holds
-	log   *slog.Logger
-
-	swept chan struct{} // closed when the sweep at the start is over
-
-	mu   sync.Mutex
-	live live
+	*folder
+	grants []*folder
 }
 
 // Folder is where the project's files are, for the eyes of the machine's owner.
 func (p *Project) Folder() string { return p.names[0] }
 
-// Clean turns a path that came from the Brain into one below the project's
-// folder. An absolute path is accepted when it lies in there: people and agents
-// copy such paths from what they see.
-func (p *Project) Clean(path string) (rootfs.Path, error) {
-	return rootfs.CleanPath(p.relative(path))
+// find says in which folder a path from the Brain lies, and where in it. A path
+// of the form @NAME/rest is in the granted folder of that name. An absolute path
+// is accepted when it lies in one of the folders: people and agents copy such
+// paths from what they see. All others are in the project's own.
+func (p *Project) find(path string) (*folder, rootfs.Path, error) {
+	f, rest := p.folder, path
+	if name, below, ok := rootfs.SplitGrant(path); ok {
+		if f = p.granted(name); f == nil {
+			return nil, rootfs.Path{}, fault.Newf(common.ErrorCodeNotFound, "no folder is granted as %s", safetext.Quote("@"+name))
+		}
+		rest = below
+	} else if filepath.IsAbs(path) && strings.IndexByte(path, 0) < 0 {
+		f, rest = p.locate(path)
+	}
+	clean, err := rootfs.CleanPath(rest)
+	return f, clean, err
 }
 
-// relative strips the folder from an absolute path inside it. All other paths
-// come back as they are, for CleanPath to judge.
-func (p *Project) relative(path string) string {
-	if !filepath.IsAbs(path) || strings.IndexByte(path, 0) >= 0 {
-		return path
-	}
-	for _, name := range p.names {
-		rel, err := filepath.Rel(name, path)
-		if err != nil || !filepath.IsLocal(rel) {
-			continue
+func (p *Project) granted(name string) *folder {
+	for _, f := range p.grants {
+		if f.grant == name {
+			return f
 		}
-		rel = filepath.ToSlash(rel)
-		if strings.HasSuffix(filepath.ToSlash(path), "/") {
-			rel += "/" // the path of a folder stays one
-		}
-		return rel
 	}
-	return path
+	return nil
 }
 
-// OpenSource opens a regular file of the project for reading.
-func (p *Project) OpenSource(path string) (*rootfs.Source, rootfs.Path, error) {
-	clean, err := p.Clean(path)
+// locate finds the folder of an absolute path. Where one folder lies in another
+// the inner one decides what is allowed. A path outside of all comes back as it
+// is, for CleanPath to judge.
+func (p *Project) locate(path string) (*folder, string) {
+	best, rest := p.folder, path
+	for _, f := range append([]*folder{p.folder}, p.grants...) {
+		if rel, ok := f.within(path); ok && (len(rel) < len(rest)) {
+			best, rest = f, rel
+		}
+	}
+	return best, rest
+}
+
+// OpenSource opens a regular file for reading, and returns its path as the Brain
+// may know it.
+func (p *Project) OpenSource(path string) (source *rootfs.Source, told string, err error) {
+	f, clean, err := p.find(path)
 	if err != nil {
-		return nil, clean, err
+		return nil, "", err
 	}
-	source, err := p.root.OpenSource(clean)
-	return source, clean, err
+	source, err = f.root.OpenSource(clean)
+	return source, f.told(clean.String()), err
 }
 
 // Target is a file that is about to be written.
 type Target struct {
-	Path    rootfs.Path
+	Path    string // as the Brain may know it
 	Staging *rootfs.Staging
+	// Told makes such a path of the one under which the file was published.
+	Told func(published string) string
 	// Release gives back the hold on the target. It is called once, after the
 	// staging file was published or discarded.
 	Release func()
@@ -78,25 +87,11 @@ type Target struct {
 
 // Stage takes hold of a target and makes its staging file.
 func (p *Project) Stage(path string, id uuid.UUID, o rootfs.StageOptions) (*Target, error) {
-	clean, err := p.Clean(path)
+	f, clean, err := p.find(path)
 	if err != nil {
 		return nil, err
 	}
-	release, err := p.holds.Hold(clean)
-	if err != nil {
-		return nil, err
-	}
-	leave := p.enter(id)
-	staging, err := p.root.Stage(clean, id, o)
-	if err != nil {
-		leave()
-		release()
-		return nil, err
-	}
-	return &Target{Path: clean, Staging: staging, Release: sync.OnceFunc(func() {
-		leave()
-		release()
-	})}, nil
+	return f.stage(clean, id, o)
 }
 
 // StageOptions reads the wire's attributes of a file of a size.

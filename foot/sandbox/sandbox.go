@@ -1,10 +1,11 @@
 // Package sandbox owns the folders of this machine that a Brain may touch: one
-// folder per tenant and project below the Foot's root, and nothing else. Whose
-// folder it is comes from the connection, never from a frame.
+// folder per tenant and project below the Foot's root, and those that the person
+// granted by name. Whose folder it is comes from the connection, never from a
+// frame.
 //
-// It refuses every path that leaves the project's folder, follows no link in it,
-// writes nothing at or below .git, and lets one transfer at a time have a
-// target. How that is enforced on the disk is package rootfs's.
+// It refuses every path that leaves its folder, follows no link in it, writes
+// nothing where the person allows reading only, nor at or below .git, and lets
+// one transfer at a time have a target. How that is enforced on the disk is package rootfs's.
 package sandbox
 
 import (
@@ -16,6 +17,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/rootfs"
 )
 
@@ -23,6 +25,13 @@ import (
 type Options struct {
 	// Mask is ANDed to the mode of every file that is written.
 	Mask fs.FileMode
+	// AllowGitWrites lets files be written at and below .git.
+	AllowGitWrites bool
+	// Access is what a Brain may do at most, in granted folders too; empty means
+	// edit.
+	Access common.Access
+	// Grants are the folders beside the project's own.
+	Grants []Grant
 	// Log hears of what no peer is told. May be nil.
 	Log *slog.Logger
 }
@@ -32,6 +41,7 @@ type Sandbox struct {
 	given    string // as the user wrote it, made absolute
 	resolved string // the same folder without links
 	options  Options
+	grants   []*folder
 
 	mu       sync.Mutex
 	projects map[projectKey]*Project
@@ -48,6 +58,9 @@ func Open(root string, o Options) (*Sandbox, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Access == "" {
+		o.Access = common.AccessEdit
+	}
 	given, err := filepath.Abs(root)
 	if err != nil {
 		return nil, err
@@ -62,7 +75,24 @@ func Open(root string, o Options) (*Sandbox, error) {
 	if err := usable(resolved); err != nil {
 		return nil, err
 	}
-	return &Sandbox{given: given, resolved: resolved, options: o, projects: make(map[projectKey]*Project)}, nil
+	s := &Sandbox{given: given, resolved: resolved, options: o, projects: make(map[projectKey]*Project)}
+	if err := s.openGrants(o.Grants); err != nil {
+		return nil, errors.Join(&GrantError{err}, s.Close())
+	}
+	return s, nil
+}
+
+// GrantError is a granted folder that cannot be used.
+type GrantError struct{ err error }
+
+func (e *GrantError) Error() string { return e.err.Error() }
+func (e *GrantError) Unwrap() error { return e.err }
+
+// Access is what a Brain may do at most.
+func (s *Sandbox) Access() common.Access { return s.options.Access }
+
+func (s *Sandbox) rootOptions() rootfs.Options {
+	return rootfs.Options{ProtectGit: !s.options.AllowGitWrites, Mask: s.options.Mask}
 }
 
 // usable tells at once that a folder cannot be read, rather than at the first
@@ -100,19 +130,12 @@ func (s *Sandbox) Project(tenant, id string) (*Project, error) {
 }
 
 func (s *Sandbox) open(tenant, id string) (*Project, error) {
-	root, err := rootfs.OpenLazy(s.resolved, rootfs.Options{ProtectGit: true, Mask: s.options.Mask}, tenant, id)
+	root, err := rootfs.OpenLazy(s.resolved, s.rootOptions(), tenant, id)
 	if err != nil {
 		return nil, err
 	}
-	p := &Project{
-		root:  root,
-		names: []string{filepath.Join(s.given, tenant, id), root.Path()},
-		holds: rootfs.NewHolds(root.FoldsCase()),
-		log:   s.options.Log,
-		live:  make(live),
-	}
-	p.startSweep()
-	return p, nil
+	given := filepath.Join(s.given, tenant, id)
+	return &Project{folder: s.newFolder(root, "", given, s.options.Access), grants: s.grants}, nil
 }
 
 // Close lets go of all folders. What is open in them stays usable.
@@ -124,6 +147,9 @@ func (s *Sandbox) Close() error {
 	for _, p := range s.projects {
 		problems = append(problems, p.close())
 	}
-	s.projects = nil
+	for _, f := range s.grants {
+		problems = append(problems, f.close())
+	}
+	s.projects, s.grants = nil, nil
 	return errors.Join(problems...)
 }

@@ -11,51 +11,50 @@ import (
 // them after it saw the file, never takes one of them.
 type live map[uuid.UUID]struct{}
 
-// closeWait is how long closing waits for a sweep. One that takes longer ends
+// closeWait is how long closing waits for a sweef. One that takes longer ends
 // with the process; the next one finishes its work.
 const closeWait = time.Second
 
 // startSweep removes what an earlier process left behind. The folder may be
 // large, so no transfer waits for it.
-func (p *Project) startSweep() {
-	p.swept = make(chan struct{})
+func (f *folder) startSweep() {
 	go func() {
-		defer close(p.swept)
-		removed, err := p.root.SweepStaging(p.isLive)
+		defer close(f.swept)
+		removed, err := f.root.SweepStaging(f.isLive)
 		if removed > 0 {
-			p.log.Info("removed staging files of an earlier run", "folder", p.Folder(), "files", removed)
+			f.log.Info("removed staging files of an earlier run", "folder", f.names[0], "files", removed)
 		}
 		if err != nil {
-			p.log.Warn("sweeping staging files", "folder", p.Folder(), "error", err)
+			f.log.Warn("sweeping staging files", "folder", f.names[0], "error", err)
 		}
 	}()
 }
 
-func (p *Project) isLive(id uuid.UUID) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, ok := p.live[id]
+func (f *folder) isLive(id uuid.UUID) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, ok := f.live[id]
 	return ok
 }
 
 // enter makes a transfer live. The returned function ends that.
-func (p *Project) enter(id uuid.UUID) (leave func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.live[id] = struct{}{}
+func (f *folder) enter(id uuid.UUID) (leave func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.live[id] = struct{}{}
 	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.live, id)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.live, id)
 	}
 }
 
-func (p *Project) close() error {
+func (f *folder) close() error {
 	timer := time.NewTimer(closeWait)
 	defer timer.Stop()
 	select {
-	case <-p.swept:
+	case <-f.swept:
 	case <-timer.C:
 	}
-	return p.root.Close()
+	return f.root.Close()
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"io"
@@ -128,7 +129,12 @@ func dialFailed(err error, response *http.Response) *DialError {
 				Cause: err,
 			}
 		}
-		return unreachable(err)
+		failed := unreachable(err)
+		var unknown x509.UnknownAuthorityError
+		if errors.As(err, &unknown) {
+			failed.Fault = fault.Texted(failed.Fault.Code, failed.Fault.Text+" (if it is an authority of your own, name its file with --ca-file)")
+		}
+		return failed
 	}
 	status := response.StatusCode
 	said := errorBody(response.Body)
