@@ -65,6 +65,7 @@ func newServer(ctx context.Context, store state.Store, v *settings.Settings, log
 		MaxUploadSize:   v.Transfer.MaxUploadSize,
 		MaxDownloadSize: v.Transfer.MaxDownloadSize,
 		PhaseTimeout:    v.Transfer.PhaseTimeout,
+		ConfirmTimeout:  v.Foot.ConfirmTimeout,
 		PingInterval:    v.Transfer.PingInterval,
 		CleanupInterval: v.Transfer.CleanupInterval,
 		MaxConcurrent:   v.Transfer.MaxConcurrent,

@@ -69,17 +69,20 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request, id Identity) {
 		if hello.FootID != "" && hello.FootID != id.Name {
 			return nil, &wire.Refusal{Err: fault.Newf(common.ErrorCodeIdentityMismatch, "the token is of another footId")}
 		}
-		newcomer := &foot{id: id, told: describe(id, hello), log: log, slots: newSlots(h.cfg.MaxConcurrent), ready: make(chan struct{})}
+		features := frames.ParseFeatures(hello.Features) & transfer.Features
+		newcomer := &foot{id: id, told: describe(id, hello, features), features: features, log: log,
+			slots: newSlots(h.cfg.MaxConcurrent), ready: make(chan struct{})}
 		if err := h.register(newcomer); err != nil {
 			return nil, &wire.Refusal{Err: fault.From(err), CloseCode: wire.CloseRestart}
 		}
 		f = newcomer
-		return h.welcome(connection, id), nil
+		return h.welcome(connection, id, features), nil
 	})
 	if f != nil {
 		defer h.unregister(f)
 		if err == nil {
-			f.conn, f.session = conn, transfer.NewSession(conn, h.transferConfig(log))
+			conn.SetFeatures(f.features)
+			f.conn, f.session = conn, transfer.NewSession(conn, h.transferConfig(log, f.features))
 		}
 		close(f.ready)
 	}
@@ -102,14 +105,14 @@ func (h *Hub) wireConfig() wire.Config {
 	}
 }
 
-func (h *Hub) welcome(connection uuid.UUID, id Identity) *frames.Welcome {
+func (h *Hub) welcome(connection uuid.UUID, id Identity, features frames.FeatureSet) *frames.Welcome {
 	return &frames.Welcome{
 		ProtocolVersion: wire.ProtocolVersion,
 		ConnectionID:    connection,
 		Tenant:          id.Project.Tenant,
 		ProjectID:       id.Project.ProjectID,
 		FootID:          id.Name,
-		Features:        []string{},
+		Features:        features.Names(),
 		Settings: frames.WelcomeSettings{
 			ChunkSize:       h.cfg.ChunkSize,
 			MaxFrameSize:    h.cfg.MaxFrameSize,
@@ -121,14 +124,14 @@ func (h *Hub) welcome(connection uuid.UUID, id Identity) *frames.Welcome {
 	}
 }
 
-func describe(id Identity, hello *frames.Hello) common.ConnectedFoot {
+func describe(id Identity, hello *frames.Hello, features frames.FeatureSet) common.ConnectedFoot {
 	return common.ConnectedFoot{
 		Name:          id.Name,
 		Os:            hello.Os,
 		Access:        hello.Access,
 		Grants:        hello.Grants,
 		ClientVersion: hello.ClientVersion,
-		Features:      []string{},
+		Features:      features.Names(),
 		Since:         time.Now().UTC(),
 	}
 }

@@ -20,7 +20,9 @@ import (
 type foot struct {
 	id   Identity
 	told common.ConnectedFoot
-	log  *slog.Logger
+	// features are the extensions in force.
+	features frames.FeatureSet
+	log      *slog.Logger
 	// slots bound the transfers that run at once.
 	slots *slots
 

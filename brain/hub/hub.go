@@ -45,6 +45,7 @@ type Config struct {
 	MaxUploadSize   int64
 	MaxDownloadSize int64
 	PhaseTimeout    time.Duration
+	ConfirmTimeout  time.Duration // 0 means 5 min
 	PingInterval    time.Duration
 	CleanupInterval time.Duration
 	// MaxConcurrent is how many transfers of one Foot run at once; more wait.

@@ -19,6 +19,7 @@ import (
 const (
 	endedKept    = 10 * time.Minute // how long an ended transfer is still told
 	endedKeptMax = 1000             // a project's ended transfers; the oldest go first
+	toldMax      = 1000             // a project's transfers in one list, by the schema
 	longestText  = 4096             // of an error, by the schema
 	maxRate      = 1 << 50          // bytes per second; what the schema can hold is more
 )
@@ -40,7 +41,8 @@ type entry struct {
 	// cancel asks the transfer to end; over is closed when it has.
 	cancel  func()
 	over    chan struct{}
-	number  uint64 // in the order of the beginnings
+	watch   func(common.TransferStatus) // may be nil
+	number  uint64                      // in the order of the beginnings
 	told    common.TransferStatus
 	started time.Time
 	ended   time.Time // zero while it runs
@@ -55,12 +57,12 @@ func newLedger() *ledger {
 }
 
 // begin enters a transfer that a token's call asks for.
-func (l *ledger) begin(p workspace.Project, owner string, t common.TransferStatus, cancel func()) {
+func (l *ledger) begin(p workspace.Project, owner string, t common.TransferStatus, watch func(common.TransferStatus), cancel func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.begun++
 	e := &entry{project: p, owner: owner, number: l.begun, told: t, started: l.now(),
-		cancel: cancel, over: make(chan struct{})}
+		cancel: cancel, over: make(chan struct{}), watch: watch}
 	e.told.StartedAt = e.started.UTC()
 	e.told.State = common.TransferStateQueued
 	l.running[t.TransferID] = e
@@ -74,10 +76,25 @@ func (l *ledger) note(ev transfer.Event) {
 		return
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if e := l.running[ev.ID]; e != nil {
 		e.told.State = common.TransferState(ev.State)
 		e.told.Bytes, e.told.TotalBytes = ev.Bytes, ev.TotalBytes
+	}
+	l.mu.Unlock()
+	l.tell(ev.ID)
+}
+
+// tell tells the one who watches a running transfer where it stands.
+func (l *ledger) tell(id uuid.UUID) {
+	l.mu.Lock()
+	var watch func(common.TransferStatus)
+	var told common.TransferStatus
+	if e := l.running[id]; e != nil {
+		watch, told = e.watch, e.told
+	}
+	l.mu.Unlock()
+	if watch != nil {
+		watch(told)
 	}
 }
 
@@ -146,6 +163,7 @@ func (l *ledger) list(p workspace.Project) []common.TransferStatus {
 		}
 	}
 	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(b.number, a.number) })
+	entries = entries[:min(len(entries), toldMax)]
 	told := make([]common.TransferStatus, len(entries))
 	for i, e := range entries {
 		told[i] = e.told

@@ -27,8 +27,8 @@ func newTestLedger() (*ledger, *clock) {
 func TestEndedTransfersAreToldForTenMinutes(t *testing.T) {
 	l, c := newTestLedger()
 	old, running := uuid.New(), uuid.New()
-	l.begin(acme, "owner", common.TransferStatus{TransferID: old}, func() {})
-	l.begin(acme, "owner", common.TransferStatus{TransferID: running}, func() {})
+	l.begin(acme, "owner", common.TransferStatus{TransferID: old}, nil, func() {})
+	l.begin(acme, "owner", common.TransferStatus{TransferID: running}, nil, func() {})
 	l.end(old, 7, nil)
 	c.at = c.at.Add(endedKept - time.Second)
 	if told := l.list(acme); len(told) != 2 || told[0].TransferID != running {
@@ -53,7 +53,7 @@ func TestTenThousandTransfersAreNotAllRemembered(t *testing.T) {
 	var last uuid.UUID
 	for range 10_000 {
 		last = uuid.New()
-		l.begin(acme, "owner", common.TransferStatus{TransferID: last}, func() {})
+		l.begin(acme, "owner", common.TransferStatus{TransferID: last}, nil, func() {})
 		l.end(last, 1, nil)
 	}
 	told := l.list(acme)
@@ -65,7 +65,7 @@ func TestTenThousandTransfersAreNotAllRemembered(t *testing.T) {
 func TestTheSpeedIsThatOfTheWholeTransfer(t *testing.T) {
 	l, c := newTestLedger()
 	id := uuid.New()
-	l.begin(acme, "owner", common.TransferStatus{TransferID: id}, func() {})
+	l.begin(acme, "owner", common.TransferStatus{TransferID: id}, nil, func() {})
 	c.at = c.at.Add(2 * time.Second)
 	l.note(transfer.Event{ID: id, State: transfer.StateStreaming, Bytes: 1000, TotalBytes: 4000})
 	if got := l.list(acme)[0]; got.BytesPerSecond != 500 || got.Bytes != 1000 || got.State != "streaming" {
@@ -82,7 +82,7 @@ func TestTheSpeedIsThatOfTheWholeTransfer(t *testing.T) {
 func TestWhatComesAfterTheEndChangesNothing(t *testing.T) {
 	l, _ := newTestLedger()
 	id := uuid.New()
-	l.begin(acme, "owner", common.TransferStatus{TransferID: id}, func() {})
+	l.begin(acme, "owner", common.TransferStatus{TransferID: id}, nil, func() {})
 	l.end(id, 0, fault.New(common.ErrorCodeCancelled))
 	l.note(transfer.Event{ID: id, State: transfer.StateStreaming, Bytes: 1})
 	l.end(id, 5, nil)
@@ -95,8 +95,8 @@ func TestWhatComesAfterTheEndChangesNothing(t *testing.T) {
 func TestWhatIsToldFitsTheSchema(t *testing.T) {
 	l, c := newTestLedger()
 	fast, failed := uuid.New(), uuid.New()
-	l.begin(acme, "owner", common.TransferStatus{TransferID: fast, Direction: "upload"}, func() {})
-	l.begin(acme, "owner", common.TransferStatus{TransferID: failed, Direction: "download"}, func() {})
+	l.begin(acme, "owner", common.TransferStatus{TransferID: fast, Direction: "upload"}, nil, func() {})
+	l.begin(acme, "owner", common.TransferStatus{TransferID: failed, Direction: "download"}, nil, func() {})
 	c.at = c.at.Add(time.Nanosecond)
 	l.end(fast, 1<<53-1, nil)
 	l.end(failed, 0, fault.Texted(common.ErrorCodeNotFound, "\x1b[2J"+strings.Repeat("\u202e", 5000)))

@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"log/slog"
+	"path"
 	"sync"
 
 	"github.com/google/uuid"
@@ -12,6 +13,7 @@ import (
 	"github.com/vancetope/transfer/gen/frames"
 	"github.com/vancetope/transfer/internal/fault"
 	"github.com/vancetope/transfer/internal/rootfs"
+	"github.com/vancetope/transfer/internal/safetext"
 	"github.com/vancetope/transfer/internal/transfer"
 	"github.com/vancetope/transfer/internal/wire"
 )
@@ -23,8 +25,17 @@ type Request struct {
 	DirName    string // the RootDir
 	RemotePath string // in the RootDir
 	Attrs      *common.FileAttrs
+	OnExisting common.OnExisting // "" is replace
 	// Owner is the token of the call.
 	Owner string
+	// Watch, if set, hears of each new state of the transfer until its end, and of
+	// its progress at most four times a second. It must not block.
+	Watch func(common.TransferStatus)
+}
+
+// replaces reports whether an existing target is simply replaced.
+func (r Request) replaces() bool {
+	return r.OnExisting == "" || r.OnExisting == common.OnExistingReplace
 }
 
 // move is a request on its way: what Upload and Download have in common.
@@ -36,13 +47,15 @@ type move struct {
 	id   uuid.UUID
 }
 
-func (h *Hub) transferConfig(log *slog.Logger) transfer.Config {
+func (h *Hub) transferConfig(log *slog.Logger, features frames.FeatureSet) transfer.Config {
 	return transfer.Config{
 		Role:            transfer.Brain,
 		ChunkSize:       int(h.cfg.ChunkSize),
 		MaxSendSize:     h.cfg.MaxDownloadSize,
 		MaxReceiveSize:  h.cfg.MaxUploadSize,
+		Features:        features,
 		PhaseTimeout:    h.cfg.PhaseTimeout,
+		ConfirmTimeout:  h.cfg.ConfirmTimeout,
 		CleanupInterval: h.cfg.CleanupInterval,
 		OnEvent:         h.ledger.note,
 		Release:         wire.PutBuffer,
@@ -59,7 +72,7 @@ func (h *Hub) Upload(ctx context.Context, p workspace.Project, r Request) (trans
 		return transfer.Result{}, err
 	}
 	defer m.dir.Release()
-	release, err := m.dir.Holds.Hold(m.path)
+	release, err := m.hold()
 	if err != nil {
 		return transfer.Result{}, err
 	}
@@ -82,6 +95,15 @@ func (h *Hub) Upload(ctx context.Context, p workspace.Project, r Request) (trans
 	})
 }
 
+// hold takes the target, which a transfer that finds a free name for itself
+// leaves to others.
+func (m *move) hold() (release func(), err error) {
+	if m.OnExisting == common.OnExistingKeepBoth {
+		return func() {}, nil
+	}
+	return m.dir.Holds.Hold(m.path)
+}
+
 // stage opens the place of an upload once the Foot has said what it sends.
 func (m *move) stage(init *frames.TransferInit, place *loan) (*transfer.Incoming, error) {
 	attrs, err := parseAttrs(init.Attrs)
@@ -91,7 +113,8 @@ func (m *move) stage(init *frames.TransferInit, place *loan) (*transfer.Incoming
 	if !place.take() {
 		return nil, fault.New(common.ErrorCodeCancelled)
 	}
-	file, err := m.dir.Root.Stage(m.path, m.id, rootfs.StageOptions{Size: init.TotalSize, Attrs: attrs})
+	file, err := m.dir.Root.Stage(m.path, m.id, rootfs.StageOptions{Size: init.TotalSize, Attrs: attrs,
+		OnExisting: rootfs.OnExisting(m.OnExisting)})
 	if err != nil {
 		place.giveBack()
 		return nil, err
@@ -106,33 +129,52 @@ func (h *Hub) Download(ctx context.Context, p workspace.Project, r Request) (tra
 		return transfer.Result{}, err
 	}
 	defer m.dir.Release()
-	source, err := m.dir.Root.OpenSource(m.path)
-	if err != nil {
+	// It is looked at now, and opened when its turn comes: a thousand that wait
+	// hold no file open.
+	if err := m.probe(); err != nil {
 		return transfer.Result{}, err
 	}
-	file := newLoan(m.dir, func() {})
-	defer func() {
-		if file.callEnded() {
-			_ = source.Close() // nothing was read from it
-		}
-	}()
+	place := newLoan(m.dir, func() {})
+	defer place.callEnded()
 	if err := h.choose(p, m, transfer.Download); err != nil {
 		return transfer.Result{}, err
 	}
-	return h.run(ctx, p, m, transfer.Download, func(ctx context.Context) (transfer.Result, error) {
+	result, err := h.run(ctx, p, m, transfer.Download, func(ctx context.Context) (transfer.Result, error) {
 		return m.foot.session.Send(ctx, transfer.SendRequest{
-			ID:     m.id,
-			Target: r.LocalPath,
-			Attrs:  r.Attrs,
-			Path:   m.told(),
-			Open: func(context.Context) (*transfer.Outgoing, error) {
-				if !file.take() {
-					return nil, fault.New(common.ErrorCodeCancelled)
-				}
-				return &transfer.Outgoing{Source: source, Name: m.path.String(), Release: file.giveBack}, nil
-			},
+			ID:         m.id,
+			Target:     r.LocalPath,
+			Attrs:      r.Attrs,
+			OnExisting: r.OnExisting,
+			Path:       m.told(),
+			Open:       func(context.Context) (*transfer.Outgoing, error) { return m.source(place) },
 		})
 	})
+	if result.Path != path.Clean(r.LocalPath) {
+		result.Path = safetext.Escape(result.Path) // the Foot's word
+	}
+	return result, err
+}
+
+// probe reports why the file could not be sent.
+func (m *move) probe() error {
+	source, err := m.dir.Root.OpenSource(m.path)
+	if err != nil {
+		return err
+	}
+	return source.Close()
+}
+
+// source opens the file of a download.
+func (m *move) source(place *loan) (*transfer.Outgoing, error) {
+	if !place.take() {
+		return nil, fault.New(common.ErrorCodeCancelled)
+	}
+	source, err := m.dir.Root.OpenSource(m.path)
+	if err != nil {
+		place.giveBack()
+		return nil, err
+	}
+	return &transfer.Outgoing{Source: source, Name: m.path.String(), Release: place.giveBack}, nil
 }
 
 // prepare finds the RootDir and checks the path in it.
@@ -144,7 +186,7 @@ func (h *Hub) prepare(ctx context.Context, p workspace.Project, r Request) (*mov
 	if err != nil {
 		return nil, err
 	}
-	path, err := rootfs.CleanPath(r.RemotePath)
+	clean, err := rootfs.CleanPath(r.RemotePath)
 	if err == nil {
 		_, err = parseAttrs(r.Attrs)
 	}
@@ -152,7 +194,7 @@ func (h *Hub) prepare(ctx context.Context, p workspace.Project, r Request) (*mov
 		dir.Release()
 		return nil, err
 	}
-	return &move{Request: r, dir: dir, path: path}, nil
+	return &move{Request: r, dir: dir, path: clean}, nil
 }
 
 // choose picks the Foot and mints the transfer's id.
@@ -162,6 +204,9 @@ func (h *Hub) choose(p workspace.Project, m *move, d transfer.Direction) (err er
 	}
 	if err = m.foot.permit(d, m.LocalPath); err != nil {
 		return err
+	}
+	if d == transfer.Download && !m.replaces() && !m.foot.features.Has(frames.FeatureOnExisting) {
+		return fault.Newf(common.ErrorCodeUnsupported, "the program on this machine is too old for onExisting %s: it can only replace", m.OnExisting)
 	}
 	m.id, err = uuid.NewV7()
 	return err
@@ -178,8 +223,8 @@ func (h *Hub) run(ctx context.Context, p workspace.Project, m *move, d transfer.
 		Direction:  common.Direction(d),
 		Foot:       m.foot.id.Name,
 		Path:       m.told(),
-	}, func() { cancel(fault.New(common.ErrorCodeCancelled)) })
-	result, err := m.inTurn(ctx, do)
+	}, m.Watch, func() { cancel(fault.New(common.ErrorCodeCancelled)) })
+	result, err := h.inTurn(ctx, m, do)
 	result.ID = m.id
 	h.ledger.end(m.id, result.BytesWritten, err)
 	h.log.Info("transfer ended", "transferId", m.id, "direction", d, "foot", m.foot.id.Name,
@@ -188,8 +233,8 @@ func (h *Hub) run(ctx context.Context, p workspace.Project, m *move, d transfer.
 }
 
 // inTurn runs a transfer when the Foot has a slot for it.
-func (m *move) inTurn(ctx context.Context, do func(context.Context) (transfer.Result, error)) (transfer.Result, error) {
-	if err := m.foot.slots.enter(ctx); err != nil {
+func (h *Hub) inTurn(ctx context.Context, m *move, do func(context.Context) (transfer.Result, error)) (transfer.Result, error) {
+	if err := m.foot.slots.enter(ctx, func() { h.ledger.tell(m.id) }); err != nil {
 		return transfer.Result{}, err
 	}
 	defer m.foot.slots.leave()

@@ -23,12 +23,14 @@ type slots struct {
 
 func newSlots(n int) *slots { return &slots{free: max(n, 1)} }
 
-// enter waits for a turn. A turn that was got is given back with leave.
-func (s *slots) enter(ctx context.Context) error {
+// enter waits for a turn, and calls waits if it is not there at once. A turn that
+// was got is given back with leave.
+func (s *slots) enter(ctx context.Context, waits func()) error {
 	turn, err := s.queue()
 	if turn == nil {
 		return err
 	}
+	waits()
 	select {
 	case err := <-turn:
 		return err

@@ -57,6 +57,7 @@ type MCP struct {
 	auth      func(*http.Request) (Caller, error)
 	follow    func(tokenID string, end func(reason string)) (release func())
 	calls     *calls
+	log       *slog.Logger
 	draining  atomic.Bool
 }
 
@@ -68,7 +69,7 @@ func NewMCP(tools *Tools, o MCPOptions) *MCP {
 	if o.Follow == nil {
 		o.Follow = func(string, func(string)) func() { return func() {} }
 	}
-	m := &MCP{auth: o.Authenticate, follow: o.Follow, calls: newCalls()}
+	m := &MCP{auth: o.Authenticate, follow: o.Follow, calls: newCalls(), log: o.Log}
 	m.server = mcp.NewServer(
 		&mcp.Implementation{Name: "vancetope-transfer", Title: "Vancetope File Transfer", Version: o.Version},
 		&mcp.ServerOptions{
@@ -136,7 +137,10 @@ func (m *MCP) handlerFor(tools *Tools, name string) mcp.ToolHandler {
 		}
 		ctx, done := m.calls.begin(ctx, session, caller)
 		defer done()
+		news := m.newsFor(ctx, r)
+		caller.Watch = news.watch()
 		result := tools.Call(ctx, caller, name, r.Params.Arguments)
+		news.close()
 		return &mcp.CallToolResult{
 			StructuredContent: result.Output,
 			Content:           []mcp.Content{&mcp.TextContent{Text: result.Text}},

@@ -97,6 +97,8 @@ func TestTheToolsAreListedWithTheirSchemasAndHints(t *testing.T) {
 			"client_file_upload":             {destructive: true},
 			"client_file_download":           {destructive: true},
 			"client_list":                    {readOnly: true, idempotent: true},
+			"transfer_status":                {readOnly: true, idempotent: true},
+			"transfer_cancel":                {destructive: true, idempotent: true},
 			"workspace_create_ephemeral_dir": {},
 		}
 		if len(list.Tools) != len(hintsOf) {

@@ -28,6 +28,9 @@ type Caller struct {
 	// Scope is what owns the RootDirs the caller creates; empty means that the
 	// token itself does.
 	Scope string
+	// Watch, if set, hears of the transfer that the call has begun; see
+	// hub.Request.
+	Watch func(common.TransferStatus)
 	// Access is what the token may do to RootDirs; empty means edit.
 	Access common.Access
 }

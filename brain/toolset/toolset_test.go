@@ -286,7 +286,7 @@ func TestBadArgumentsAreNamed(t *testing.T) {
 		{"client_list", `{`, common.ErrorCodeInvalidRequest, "the arguments"},
 		{"client_list", `null`, common.ErrorCodeInvalidRequest, "the arguments"},
 		{"client_file_upload", `{"localPath":"a","dirName":"d"}`, common.ErrorCodeInvalidRequest, "remotePath"},
-		{"client_file_upload", `{"localPath":"a","dirName":"d","remotePath":"b","onExisting":"error"}`, common.ErrorCodeInvalidRequest, "onExisting"},
+		{"client_file_upload", `{"localPath":"a","dirName":"d","remotePath":"b","onExisting":"ask"}`, common.ErrorCodeInvalidRequest, "onExisting"},
 		{"client_file_upload", `{"localPath":"a","dirName":"d","remotePath":"b","attrs":{"owner":"root"}}`, common.ErrorCodeInvalidRequest, "attrs/owner"},
 		{"client_file_upload", `{"localPath":"a","dirName":"d","remotePath":"b","attrs":{"mode":"rwx"}}`, common.ErrorCodeInvalidRequest, "attrs/mode"},
 		{"client_file_upload", `{"localPath":7,"dirName":"d","remotePath":"b"}`, common.ErrorCodeInvalidRequest, "localPath"},
@@ -384,8 +384,11 @@ func TestAToolThatPanicsFailsAlone(t *testing.T) {
 	broken := &Tools{} // without a hub and a workspace
 	for _, row := range table {
 		arguments := `{}`
-		if row.hints.destructive {
+		switch row.name {
+		case "client_file_upload", "client_file_download":
 			arguments = `{"localPath":"a","dirName":"d","remotePath":"b"}`
+		case "transfer_cancel":
+			arguments = `{"transferId":"01890a5d-ac96-774b-bcce-b302099a8057"}`
 		}
 		o := checked(t, row.name, broken.Call(t.Context(), agent, row.name, json.RawMessage(arguments)))
 		o.wantCode(t, common.ErrorCodeInternal)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/vancetope/transfer/brain/hub"
+	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/gen/tools"
 	"github.com/vancetope/transfer/internal/safetext"
 	"github.com/vancetope/transfer/internal/transfer"
@@ -19,7 +20,9 @@ func clientFileUpload(ctx context.Context, t *Tools, c Caller, in *tools.ClientF
 		DirName:    in.DirName,
 		RemotePath: in.RemotePath,
 		Attrs:      in.Attrs,
+		OnExisting: onExisting(in.OnExisting),
 		Owner:      c.TokenID,
+		Watch:      c.Watch,
 	})
 	if err != nil {
 		return answer[tools.ClientFileUploadOutput]{id: minted(done.ID)}, err
@@ -36,7 +39,9 @@ func clientFileDownload(ctx context.Context, t *Tools, c Caller, in *tools.Clien
 		DirName:    in.DirName,
 		RemotePath: in.RemotePath,
 		Attrs:      in.Attrs,
+		OnExisting: onExisting(in.OnExisting),
 		Owner:      c.TokenID,
+		Watch:      c.Watch,
 	})
 	if err != nil {
 		return answer[tools.ClientFileDownloadOutput]{id: minted(done.ID)}, err
@@ -63,6 +68,13 @@ func minted(id uuid.UUID) *uuid.UUID {
 		return nil
 	}
 	return &id
+}
+
+func onExisting(o *common.OnExisting) common.OnExisting {
+	if o == nil {
+		return common.OnExistingReplace
+	}
+	return *o
 }
 
 func value(s *string) string {

@@ -18,7 +18,7 @@ var advice = map[common.ErrorCode]string{
 	common.ErrorCodeInvalidPath:        "Use another path.",
 	common.ErrorCodePathProtected:      "Choose a place outside .git.",
 	common.ErrorCodeNotRegularFile:     "Only single regular files can be copied, no folders.",
-	common.ErrorCodeAlreadyExists:      "Choose another name.",
+	common.ErrorCodeAlreadyExists:      "Choose another name, or for a file another onExisting.",
 	common.ErrorCodeTargetBusy:         "Another transfer writes there: wait for it, or choose another path.",
 	common.ErrorCodeSizeLimit:          "The file is too large to be copied; a person can raise the limit in the settings.",
 	common.ErrorCodeNoFoot:             "Ask the person to start `foot run` on the machine, then call again.",
@@ -34,6 +34,7 @@ var advice = map[common.ErrorCode]string{
 	common.ErrorCodeAccessDenied:       "Nothing was written. The person, or whoever made the token, can allow it.",
 	common.ErrorCodeLimit:              "Wait until some of the running transfers have ended; transfer_status tells.",
 	common.ErrorCodePermissionDenied:   "The file system forbids it; ask the person.",
+	common.ErrorCodeDeclined:           "The person did not agree; ask before you call again.",
 	common.ErrorCodeDraining:           "The server restarts: call again in a minute.",
 	common.ErrorCodeInternal:           "This is a fault of the server; its log knows more.",
 }

@@ -55,6 +55,7 @@ type Foot struct {
 	AllowGitWrites bool
 	State          string // empty: the default folder, which is named after the project
 	Access         common.Access
+	ConfirmTimeout time.Duration // Brain's: how long it waits for a person
 	ReconnectMin   time.Duration
 	ReconnectMax   time.Duration
 }

@@ -261,7 +261,7 @@ func TestOneFileMayServeBothPrograms(t *testing.T) {
 	shared := write(t, filepath.Join(t.TempDir(), "shared.yaml"),
 		"vance:\n  transfer: {chunk-size: 32KiB, foot-mode-mask: 0700, brain-mode-mask: 0600}\n  foot: {reconnect-min: 5s}\n")
 	brain := load(t, Options{Program: ForBrain, File: shared})
-	if brain.Foot != (Foot{}) || brain.Transfer.FootModeMask != 0 || brain.Origin("vance.foot.reconnect-min") != "" {
+	if brain.Foot != (Foot{ConfirmTimeout: 5 * time.Minute}) || brain.Transfer.FootModeMask != 0 || brain.Origin("vance.foot.reconnect-min") != "" {
 		t.Errorf("Brain took the Foot's settings: %+v", brain)
 	}
 	foot := load(t, Options{Program: ForFoot, File: shared})

@@ -62,22 +62,38 @@ func Dial(t testing.TB, url, tenant, token string) *Foot {
 	return f
 }
 
+// DialWith connects a Foot that offers these extensions.
+func DialWith(t testing.TB, url, tenant, token string, features ...string) *Foot {
+	t.Helper()
+	f := dial(t, url, tenant, token, frames.ParseFeatures(features))
+	hello := Hello()
+	hello.Features = features
+	f.Send(hello)
+	f.Welcome = Next[*frames.Welcome](f)
+	return f
+}
+
 // DialSilent connects a Foot that has not said hello yet.
 func DialSilent(t testing.TB, url, tenant, token string) *Foot {
+	t.Helper()
+	return dial(t, url, tenant, token, 0)
+}
+
+func dial(t testing.TB, url, tenant, token string, features frames.FeatureSet) *Foot {
 	t.Helper()
 	conn, _, err := Request(url, tenant, token, "vancetope.v1")
 	if err != nil {
 		t.Fatalf("dial: %v", err)
 	}
 	f := &Foot{t: t, conn: conn, received: make(chan frames.Frame, 1024), closed: make(chan struct{})}
-	go f.read()
+	go f.read(features)
 	t.Cleanup(f.Cut)
 	return f
 }
 
-func (f *Foot) read() {
+func (f *Foot) read(features frames.FeatureSet) {
 	defer close(f.closed)
-	var decoder frames.Decoder
+	decoder := frames.Decoder{Features: features}
 	for {
 		_, message, err := f.conn.ReadMessage()
 		if err != nil {
@@ -156,6 +172,25 @@ func Next[T frames.Frame](f *Foot) T {
 		f.t.Fatalf("no frame came, want a %T", none)
 	}
 	return none
+}
+
+// Await waits for the next T and passes over everything else.
+func Await[T frames.Frame](f *Foot) T {
+	f.t.Helper()
+	for timeout := time.After(Patience); ; {
+		select {
+		case frame := <-f.received:
+			if want, ok := frame.(T); ok {
+				return want
+			}
+		case <-f.closed:
+			var none T
+			f.t.Fatalf("the connection ended (%v), want a %T", f.closeErr, none)
+		case <-timeout:
+			var none T
+			f.t.Fatalf("no %T came", none)
+		}
+	}
 }
 
 // Quiet fails the test when a frame has arrived that nobody asked for.
