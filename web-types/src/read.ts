@@ -157,11 +157,12 @@ function brokenRule(shape: ObjectShape, got: Map<string, unknown>): Fault | unde
   return undefined;
 }
 
+/** A new object of known members. Where null and absence mean the same, there is one of them: null if it is always sent. */
 function whole(shape: ObjectShape, got: Map<string, unknown>): Record<string, unknown> {
   const out: Record<string, unknown> = {};
   for (const field of shape.fields) {
-    if (got.has(field.name)) out[field.name] = got.get(field.name);
-    else if (field.absentIsNull) out[field.name] = null;
+    const value = got.get(field.name) ?? null;
+    if (value !== null || field.absentIsNull) out[field.name] = value;
   }
   return out;
 }

@@ -10,8 +10,14 @@ export const packageFolder = fileURLToPath(new URL("..", import.meta.url));
 export const repository = join(packageFolder, "..");
 export const schemaFolder = join(repository, "schema");
 
+let read: Map<string, Record<string, unknown>> | undefined;
+
 /** All schema files by their path below schema/. */
 export function schemas(): Map<string, Record<string, unknown>> {
+  return (read ??= readSchemas());
+}
+
+function readSchemas(): Map<string, Record<string, unknown>> {
   const found = new Map<string, Record<string, unknown>>();
   for (const name of readdirSync(schemaFolder, { recursive: true, encoding: "utf8" })) {
     if (name.endsWith(".schema.json")) found.set(name.replaceAll("\\", "/"), JSON.parse(readFileSync(join(schemaFolder, name), "utf8")));
@@ -86,11 +92,11 @@ export interface Instance {
 }
 
 /**
- * Asks the Go side for instances: one in INSTANCES_EVERY of them, 8 unless the environment says otherwise. `make
+ * Asks the Go side for instances: one in INSTANCES_EVERY of them, 7 unless the environment says otherwise. `make
  * fuzz` asks for all.
  */
 export function instances(): { features: string[]; all: Instance[] } {
-  const every = process.env["INSTANCES_EVERY"] ?? "8";
+  const every = process.env["INSTANCES_EVERY"] ?? "7";
   const lines = execFileSync("go", ["run", "./tools/framegen/instances", "-every", every], {
     cwd: repository,
     encoding: "utf8",
