@@ -410,7 +410,7 @@ func TestTheOneThousandAndFirstThatWaitsFailsAtOnce(t *testing.T) {
 	for i := range waiting {
 		waiting[i] = start(ctx, w.Upload, upload("d", fmt.Sprint("w", i)))
 	}
-	w.wait(t, func() bool { return len(w.Transfers(acme)) == 1000 && w.allWait() })
+	w.wait(t, w.allWait)
 	_, err := w.Upload(t.Context(), acme, upload("d", "one too many"))
 	outcome{err: err}.wantCode(t, common.ErrorCodeLimit)
 	cancel() // of those that wait; the Foot hears nothing of it

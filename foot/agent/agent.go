@@ -103,7 +103,7 @@ func (a *Agent) connection(ctx context.Context) error {
 		Tenant:    welcome.Tenant,
 		ProjectID: welcome.ProjectID,
 		FootID:    welcome.FootID,
-		Features:  welcome.Features,
+		Features:  inForce(welcome).Names(),
 		Root:      c.project.Folder(),
 	})
 	cause := c.run(ctx)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,6 +30,8 @@ type recorder struct {
 	changed chan struct{} // closed and renewed with each event
 	events  []string
 	last    map[uuid.UUID]ui.Transfer
+	// features are those of the last connection.
+	features []string
 }
 
 func newRecorder() *recorder {
@@ -49,7 +52,10 @@ func (r *recorder) locked(event string) {
 
 func (r *recorder) Connecting(string) { r.locked("connecting") }
 func (r *recorder) Connected(c ui.Connected) {
-	r.locked("connected " + c.Tenant + "/" + c.ProjectID + " " + c.FootID)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.features = c.Features
+	r.note("connected " + c.Tenant + "/" + c.ProjectID + " " + c.FootID)
 }
 func (r *recorder) Disconnected(reason string)             { r.locked("disconnected") }
 func (r *recorder) Reconnecting(_ time.Duration, _ string) { r.locked("reconnecting") }
@@ -240,7 +246,7 @@ func TestTheFootTellsWhatItIsAndNothingOfItsDisk(t *testing.T) {
 	}
 	h := peer.Hello
 	if h.ProtocolVersion != 1 || h.FootID != "" || h.ClientVersion == "" || h.Access != common.AccessEdit ||
-		h.Grants == nil || len(h.Grants) != 0 || h.Features == nil || len(h.Features) != 0 {
+		h.Grants == nil || len(h.Grants) != 0 || !slices.Equal(h.Features, []string{"cancel", "on-existing", "progress"}) {
 		t.Errorf("hello %+v", h)
 	}
 	f.await(t, "connected acme/proj laptop")
@@ -566,7 +572,7 @@ func TestStoppingLetsRunningTransfersEndAndTakesNoNewOnes(t *testing.T) {
 	f.await(t, "stopping")
 	late := newID()
 	for { // the refusal begins a moment after the word
-		peer.Offer(late, "late", "x")
+		peer.Offer(late, late.String(), "x") // the one before may still hold its target
 		r := fakebrain.Expect[*frames.TransferInitResponse](peer)
 		if !r.Ok {
 			if *r.ErrorCode != common.ErrorCodeDraining {

@@ -61,12 +61,15 @@ func (a *Agent) open(ctx context.Context, conn *wire.Conn, w *frames.Welcome) (*
 		}
 		return nil, fmt.Errorf("%w: the state folder: %w", ErrConfiguration, err)
 	}
+	features := inForce(w)
+	conn.SetFeatures(features)
 	c := &connection{conn: conn, project: project, ui: a.UI, log: a.Log, drainTime: a.DrainTime}
 	c.session = transfer.NewSession(conn, transfer.Config{
 		Role:            transfer.Foot,
 		ChunkSize:       t.chunkSize,
 		MaxSendSize:     t.maxUpload,
 		MaxReceiveSize:  t.maxDownload,
+		Features:        features,
 		PhaseTimeout:    t.phaseTimeout,
 		CleanupInterval: t.cleanupInterval,
 		Accept:          c.accept,
@@ -138,6 +141,9 @@ func (c *connection) accept(_ context.Context, init *frames.TransferInit) (*tran
 	options, err := sandbox.StageOptions(init.TotalSize, init.Attrs)
 	if err != nil {
 		return nil, err
+	}
+	if init.OnExisting != nil {
+		options.OnExisting = rootfs.OnExisting(*init.OnExisting)
 	}
 	target, err := c.project.Stage(init.Target, init.TransferID, options)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/gen/frames"
 	"github.com/vancetope/transfer/internal/settings"
+	"github.com/vancetope/transfer/internal/transfer"
 	"github.com/vancetope/transfer/internal/version"
 	"github.com/vancetope/transfer/internal/wire"
 )
@@ -41,7 +42,7 @@ func (a *Agent) hello() *frames.Hello {
 		Os:              system(),
 		Access:          a.Sandbox.Access(),
 		Grants:          a.Sandbox.Grants(),
-		Features:        []string{},
+		Features:        transfer.Features.Names(),
 	}
 }
 
@@ -90,4 +91,10 @@ func stricter[T int64 | time.Duration](own, brain T) T {
 		return own
 	}
 	return min(own, brain)
+}
+
+// inForce are the extensions of a welcome that this Foot has offered: a Brain
+// cannot want others.
+func inForce(w *frames.Welcome) frames.FeatureSet {
+	return frames.ParseFeatures(w.Features) & transfer.Features
 }

@@ -82,9 +82,12 @@ func (f *folder) stage(path rootfs.Path, id uuid.UUID, o rootfs.StageOptions) (*
 	if f.access == common.AccessRead {
 		return nil, fault.Newf(common.ErrorCodeAccessDenied, "the person lets it be read only")
 	}
-	release, err := f.holds.Hold(path)
-	if err != nil {
-		return nil, err
+	release := func() {}
+	if o.OnExisting != rootfs.KeepBoth { // which leaves what others write alone
+		var err error
+		if release, err = f.holds.Hold(path); err != nil {
+			return nil, err
+		}
 	}
 	leave := f.enter(id)
 	staging, err := f.root.Stage(path, id, o)

@@ -111,6 +111,7 @@ func (b *Brain) serve(w http.ResponseWriter, r *http.Request) {
 		f.readAll()
 		return
 	}
+	f.decoder.Features = frames.ParseFeatures(welcome.Features)
 	f.send(welcome)
 	b.feet <- f
 	f.readAll()
@@ -137,6 +138,7 @@ type Foot struct {
 	t         testing.TB // of the test that awaited it
 	brainT    testing.TB // for the reading goroutine
 	conn      *websocket.Conn
+	decoder   frames.Decoder // the reading goroutine's
 	write     sync.Mutex
 	frames    chan frames.Frame
 	closed    chan struct{}
@@ -152,7 +154,7 @@ func (f *Foot) read() frames.Frame {
 		}
 		return nil
 	}
-	frame, err := new(frames.Decoder).DecodeForBrain(message)
+	frame, err := f.decoder.DecodeForBrain(message)
 	if err != nil {
 		f.brainT.Errorf("the Foot sent %.300q: %v", message, err)
 	}
@@ -246,6 +248,16 @@ func Expect[F frames.Frame](f *Foot) F {
 		f.t.Fatalf("got %T %+v, want %T", frame, frame, typed)
 	}
 	return typed
+}
+
+// Await returns the next frame of a type and passes over everything else.
+func Await[F frames.Frame](f *Foot) F {
+	f.t.Helper()
+	for {
+		if typed, ok := f.Next().(F); ok {
+			return typed
+		}
+	}
 }
 
 // Offer sends a transfer_init for a content.
