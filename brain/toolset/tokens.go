@@ -12,12 +12,12 @@ import (
 	"github.com/vancetope/transfer/internal/fault"
 )
 
-// lastAnswers is how long a request whose token is gone may go on, so that the
-// calls in it, which end at once, can still be answered.
-const lastAnswers = 500 * time.Millisecond
+// lastAnswers is how long requests and sessions whose token is gone may go on, so
+// that their calls, which end at once, can still be answered.
+const lastAnswers = 400 * time.Millisecond
 
 // whileGood ends a request with its token: the calls in it first, then the
-// request. One that only listens ends at once.
+// request.
 func (m *MCP) whileGood(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller, _ := r.Context().Value(callerKey{}).(Caller)
@@ -25,11 +25,7 @@ func (m *MCP) whileGood(next http.Handler) http.Handler {
 		defer cancel()
 		defer m.follow(caller.TokenID, func(reason string) {
 			m.calls.cancelToken(caller.TokenID, reason)
-			if r.Method == http.MethodPost {
-				time.AfterFunc(lastAnswers, cancel)
-				return
-			}
-			cancel()
+			time.AfterFunc(lastAnswers, cancel)
 		})()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
@@ -47,7 +43,9 @@ func (m *MCP) sessions(next mcp.MethodHandler) mcp.MethodHandler {
 		caller := callerOf(r.GetExtra().TokenInfo)
 		release := m.follow(caller.TokenID, func(reason string) {
 			m.calls.cancelToken(caller.TokenID, reason)
-			_ = session.Close() // its error is that of a connection which is gone anyway
+			time.AfterFunc(lastAnswers, func() {
+				_ = session.Close() // its error is that of a connection which is gone anyway
+			})
 		})
 		go func() {
 			_ = session.Wait() // however it ended
