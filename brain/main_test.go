@@ -39,7 +39,7 @@ func home(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)
 	t.Setenv("USERPROFILE", dir)
-	for _, v := range []string{"VANCE_URL", "VANCE_TOKEN_FILE"} {
+	for _, v := range []string{"VANCE_URL", "VANCE_TOKEN_FILE", "VANCE_CA_FILE"} {
 		if err := os.Unsetenv(v); err != nil {
 			t.Fatal(err)
 		}
