@@ -92,8 +92,7 @@ export interface Instance {
 }
 
 /**
- * Asks the Go side for instances: one in INSTANCES_EVERY of them, 7 unless the environment says otherwise. `make
- * fuzz` asks for all.
+ * Asks the Go side for instances: one in INSTANCES_EVERY of them, 7 unless the environment says otherwise.
  */
 export function instances(): { features: string[]; all: Instance[] } {
   const every = process.env["INSTANCES_EVERY"] ?? "7";
