@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -77,17 +78,20 @@ func (n *news) close() {
 
 func (n *news) run() {
 	defer close(n.over)
-	told := -1.0
+	told, state := -1.0, common.TransferState("")
 	for {
 		s, ok := n.next()
 		if !ok {
 			return
 		}
 		p := progressOf(s)
-		if p == nil || p.Progress <= told {
-			continue // it has to increase
+		if p == nil || s.State == state && p.Progress <= told {
+			continue
 		}
-		told = p.Progress
+		// It has to increase, and a Foot may well ask its people only after it
+		// has begun.
+		p.Progress = max(p.Progress, math.Nextafter(told, math.Inf(1)))
+		told, state = p.Progress, s.State
 		if err := n.send(p); err != nil {
 			// The client is gone, or its request is over: the call's own end
 			// comes from elsewhere.
