@@ -75,12 +75,9 @@ func (c *toolClient) call(ctx context.Context, tool string, arguments json.RawMe
 // progress logs how far the tool has come.
 func (c *toolClient) progress(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 	p := r.Params
-	attrs := []any{"done", int64(p.Progress)}
+	attrs := []any{"state", safetext.Escape(p.Message)}
 	if p.Total > 0 {
-		attrs = append(attrs, "total", int64(p.Total))
-	}
-	if p.Message != "" {
-		attrs = append(attrs, "state", safetext.Escape(p.Message))
+		attrs = append(attrs, "percent", int(100*p.Progress/p.Total))
 	}
 	c.log.Info("progress", attrs...)
 }
