@@ -59,7 +59,7 @@ test("every frame is sent or received, with its lane, and its example is one", (
 
 test("the AsyncAPI parser refuses a type that does not exist", async () => {
   const { problems } = await asyncProblems(spoiled(asyncText, "type: integer", "type: int"));
-  assert.ok(problems.some((p) => p.startsWith("components/messages/Hello/payload/properties/protocolVersion/type")), problems.join("\n"));
+  assert.ok(problems.some((p) => /^components\/messages\/.*\/type: /.test(p)), problems.join("\n"));
 });
 
 test("the OpenAPI parser has nothing to say about gen/openapi.yaml", async () => {
