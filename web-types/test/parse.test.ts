@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { dispatch, isToolName, isTransferID, parseBody, parseFrame, parseToolInput, parseToolOutput, type FrameToFoot, type Handlers } from "../src/index.js";
+import { Fault } from "../src/fault.js";
 
 const id = "01989f2e-7c1a-7b5e-9d3f-2a4b6c8d0e1f";
 const chunk = { type: "transfer_chunk", transferId: id, seq: 0, bytes: "aGVsbG8=", last: true };
@@ -83,6 +84,7 @@ describe("parseFrame", () => {
     expect(errorOf({ ...chunk, seq: 2 ** 53 })).toMatchObject({ place: "/seq", rule: "maximum" });
     expect(errorOf({ ...chunk, seq: 0.5 })).toMatchObject({ place: "/seq", rule: "type" });
     expect(errorOf({ ...init, target: "a\ud800" })).toMatchObject({ place: "/target", rule: "syntax" });
+    expect(errorOf(`${JSON.stringify(chunk).slice(0, -1)},"x":"a${"\ud800"}"}`)).toMatchObject({ place: "", rule: "syntax" });
   });
 
   it("reads nesting as deep as the Go side does, and no deeper", () => {
@@ -105,6 +107,20 @@ describe("parseFrame", () => {
     expect(got).toMatchObject({ ok: false, error: { place: "/\\x1b[2J~1~0\\u202e", reason: "is not a known member" } });
     const long = parseToolInput("client_list", { ["x".repeat(1000)]: 1 });
     expect(long).toMatchObject({ ok: false, error: { place: `/${"x".repeat(64)}...` } });
+  });
+});
+
+describe("a fault", () => {
+  it("gets the code of its own place, not that of the same rule further in", () => {
+    const codes = { maxLength: "invalid_path" } as const;
+    expect(new Fault("maxLength", "").coded(codes).code).toBe("invalid_path");
+    expect(new Fault("maxLength", "").at("name").coded(codes).code).toBeUndefined();
+    expect(new Fault("maxLength", "").at("name").coded({ "*": "size_limit" }).code).toBe("size_limit");
+  });
+
+  it("says that null would do too", () => {
+    const got = parseFrame({ type: "transfer_complete", transferId: id, ok: true, bytesWritten: 5, error: 1 });
+    expect(got).toMatchObject({ ok: false, error: { place: "/error", reason: "must be a string or null" } });
   });
 });
 
