@@ -14,6 +14,7 @@ import (
 	"github.com/vancetope/transfer/internal/rootfs"
 	"github.com/vancetope/transfer/internal/safetext"
 	"github.com/vancetope/transfer/internal/transfer"
+	"github.com/vancetope/transfer/internal/version"
 	"github.com/vancetope/transfer/internal/wire"
 )
 
@@ -25,7 +26,13 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse.With(w, err)
 		return
 	}
-	h.serve(w, r, id)
+	shaken, err := h.handshakes.begin(id.TokenID)
+	if err != nil {
+		refuse.With(w, err)
+		return
+	}
+	defer shaken()
+	h.serve(w, r, id, shaken)
 }
 
 // admit makes the checks that come before the upgrade, in the order of the
@@ -60,8 +67,9 @@ func (h *Hub) isDraining() bool {
 	return h.draining
 }
 
-// serve goes through the handshake and then serves the connection.
-func (h *Hub) serve(w http.ResponseWriter, r *http.Request, id Identity) {
+// serve goes through the handshake, says when it is over, and then serves the
+// connection.
+func (h *Hub) serve(w http.ResponseWriter, r *http.Request, id Identity, shaken func()) {
 	connection := uuid.New()
 	log := h.log.With("tenant", id.Project.Tenant, "project", id.Project.ProjectID, "foot", id.Name, "connection", connection)
 	var f *foot
@@ -78,6 +86,7 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request, id Identity) {
 		f = newcomer
 		return h.welcome(connection, id, features), nil
 	})
+	shaken()
 	if f != nil {
 		defer h.unregister(f)
 		if err == nil {
@@ -107,7 +116,7 @@ func (h *Hub) wireConfig() wire.Config {
 
 func (h *Hub) welcome(connection uuid.UUID, id Identity, features frames.FeatureSet) *frames.Welcome {
 	return &frames.Welcome{
-		ProtocolVersion: wire.ProtocolVersion,
+		ProtocolVersion: version.Protocol,
 		ConnectionID:    connection,
 		Tenant:          id.Project.Tenant,
 		ProjectID:       id.Project.ProjectID,

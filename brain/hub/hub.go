@@ -63,6 +63,8 @@ type Hub struct {
 	log    *slog.Logger
 	ledger *ledger
 
+	handshakes handshakes
+
 	mu       sync.Mutex
 	feet     map[workspace.Project]map[string]*foot // the current connection of each name
 	all      map[*foot]struct{}                     // replaced ones too, until they are gone
@@ -85,8 +87,11 @@ func New(cfg Config) *Hub {
 		cfg:    cfg,
 		log:    cfg.Log,
 		ledger: newLedger(),
-		feet:   make(map[workspace.Project]map[string]*foot),
-		all:    make(map[*foot]struct{}),
+
+		handshakes: handshakes{log: cfg.Log},
+
+		feet: make(map[workspace.Project]map[string]*foot),
+		all:  make(map[*foot]struct{}),
 	}
 }
 

@@ -51,7 +51,7 @@ var table = map[common.ErrorCode]struct {
 	common.ErrorCodeNoFoot:             {"no Foot is connected", 0},
 	common.ErrorCodeFootAmbiguous:      {"several Feet are connected", 0},
 	common.ErrorCodeProjectSuspended:   {"project suspended", 0},
-	common.ErrorCodeLimit:              {"limit reached", 0},
+	common.ErrorCodeLimit:              {"limit reached", http.StatusTooManyRequests},
 	common.ErrorCodeUnsupported:        {"unsupported", http.StatusUnsupportedMediaType},
 	common.ErrorCodeUnauthorized:       {"missing, unknown, revoked or expired token", http.StatusUnauthorized},
 	common.ErrorCodePreconditionFailed: {"precondition failed", http.StatusPreconditionFailed},
