@@ -1,15 +1,9 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"log/slog"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -18,47 +12,12 @@ import (
 	"time"
 
 	"github.com/vancetope/transfer/internal/cli"
+	"github.com/vancetope/transfer/internal/tlstest"
 )
 
-// selfSigned writes a certificate of this machine that is its own authority.
-func selfSigned(t *testing.T, dir, name string) (certFile, keyFile string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber:          big.NewInt(time.Now().UnixNano()),
-		Subject:               pkix.Name{CommonName: name},
-		NotBefore:             time.Now().Add(-time.Hour),
-		NotAfter:              time.Now().Add(time.Hour),
-		IsCA:                  true,
-		BasicConstraintsValid: true,
-		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
-		DNSNames:              []string{"localhost"},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for file, block := range map[string]*pem.Block{
-		certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: keyDER},
-	} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return certFile, keyFile
-}
-
 func TestACallOverTLSTrustsTheAuthorityItWasTold(t *testing.T) {
-	cert, key := selfSigned(t, t.TempDir(), "one")
-	stranger, _ := selfSigned(t, t.TempDir(), "two")
+	cert, key := tlstest.SelfSigned(t, t.TempDir(), "one")
+	stranger, _ := tlstest.SelfSigned(t, t.TempDir(), "two")
 	b := serve(t, "--tls-cert", cert, "--tls-key", key)
 	if !strings.HasPrefix(b.url, "https://127.0.0.1:") {
 		t.Fatalf("the ready line says %s", b.url)
@@ -82,7 +41,7 @@ func TestACallOverTLSTrustsTheAuthorityItWasTold(t *testing.T) {
 }
 
 func TestClearTextToATLSListenerReachesNoBrain(t *testing.T) {
-	cert, key := selfSigned(t, t.TempDir(), "one")
+	cert, key := tlstest.SelfSigned(t, t.TempDir(), "one")
 	b := serve(t, "--tls-cert", cert, "--tls-key", key)
 	code, _, stderr := run(t, "", "call", "client_list", "{}", "--token-file", b.token(t, "agent"),
 		"--url", "http://"+strings.TrimPrefix(b.url, "https://"))
@@ -92,7 +51,7 @@ func TestClearTextToATLSListenerReachesNoBrain(t *testing.T) {
 }
 
 func TestOffLoopbackABrainListensWithTLSOrWhenItIsAllowedTo(t *testing.T) {
-	cert, key := selfSigned(t, t.TempDir(), "one")
+	cert, key := tlstest.SelfSigned(t, t.TempDir(), "one")
 	for name, more := range map[string][]string{
 		"TLS":     {"--tls-cert", cert, "--tls-key", key},
 		"allowed": {"--allow-insecure"},
@@ -118,7 +77,7 @@ func TestOffLoopbackABrainListensWithTLSOrWhenItIsAllowedTo(t *testing.T) {
 
 func TestARenewedCertificateIsUsedAndABrokenOneIsNot(t *testing.T) {
 	dir := t.TempDir()
-	certFile, keyFile := selfSigned(t, dir, "old")
+	certFile, keyFile := tlstest.SelfSigned(t, dir, "old")
 	config, err := tlsFlags{TLSCert: certFile, TLSKey: keyFile}.config(slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +105,7 @@ func TestARenewedCertificateIsUsedAndABrokenOneIsNot(t *testing.T) {
 	if got := name(); got != "old" {
 		t.Errorf("at first: %s", got)
 	}
-	selfSigned(t, dir, "new")
+	tlstest.SelfSigned(t, dir, "new")
 	touch()
 	if got := name(); got != "new" {
 		t.Errorf("renewed: %s", got)
@@ -164,7 +123,7 @@ func TestARenewedCertificateIsUsedAndABrokenOneIsNot(t *testing.T) {
 	if got := name(); got != "new" {
 		t.Errorf("gone: %s", got)
 	}
-	selfSigned(t, dir, "newer")
+	tlstest.SelfSigned(t, dir, "newer")
 	touch()
 	if got := name(); got != "newer" {
 		t.Errorf("renewed again: %s", got)

@@ -169,7 +169,7 @@ func TestWithItsTokenAFootIsClosedAndItsTransfersAreDenied(t *testing.T) {
 			if text, err := os.ReadFile(filepath.Join(dir, "a")); err != nil || string(text) != "old" {
 				t.Errorf("%q, %v", text, err)
 			}
-			done := start(t.Context(), w.Upload, Request{LocalPath: "x", DirName: "in", RemotePath: "c"})
+			done := start(t.Context(), w.Upload, Request{Foot: "desktop", LocalPath: "x", DirName: "in", RemotePath: "c"})
 			other.Upload([]byte("unharmed"))
 			if o := await(t, done); o.err != nil {
 				t.Error(o.err)

@@ -25,12 +25,17 @@ type Result struct {
 		Name          string   `json:"name"`
 		OS            string   `json:"os"`
 		ClientVersion string   `json:"clientVersion"`
+		Access        string   `json:"access"`
+		Grants        []Grant  `json:"grants"`
 		Features      []string `json:"features"`
 		Since         string   `json:"since"`
 	} `json:"feet"`
 
 	Raw json.RawMessage `json:"-"`
 }
+
+// Grant is a granted folder in client_list.
+type Grant struct{ Name, Access string }
 
 func (r Result) String() string { return string(r.Raw) }
 

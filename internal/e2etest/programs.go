@@ -22,6 +22,7 @@ type Brain struct {
 	binaries Binaries
 	home     string
 	config   string
+	args     []string
 }
 
 // BrainOptions says how a Brain is started. The zero value will do.
@@ -30,6 +31,7 @@ type BrainOptions struct {
 	Dir      string // holds data and home; "" is a new one
 	Settings map[string]string
 	Listen   string // "" picks a free port
+	Args     []string
 }
 
 // StartBrain starts a Brain and returns once it accepts connections.
@@ -44,6 +46,7 @@ func StartBrain(t testing.TB, o BrainOptions) *Brain {
 	b := &Brain{Data: filepath.Join(o.Dir, "brain-data"), binaries: o.Binaries, home: filepath.Join(o.Dir, "brain-home")}
 	mkdir(t, b.home)
 	b.config = filepath.Join(b.home, "brain.yaml")
+	b.args = o.Args
 	writeSettings(t, b.config, o.Settings)
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
@@ -54,8 +57,8 @@ func StartBrain(t testing.TB, o BrainOptions) *Brain {
 
 func (b *Brain) start(t testing.TB, listen string) {
 	t.Helper()
-	b.Child = startChild(t, b.binaries.Brain, b.home,
-		"serve", "--listen", listen, "--data", b.Data, "--config", b.config)
+	args := []string{"serve", "--listen", listen, "--data", b.Data, "--config", b.config}
+	b.Child = startChild(t, b.binaries.Brain, b.home, append(args, b.args...)...)
 	event, err := b.AwaitNamed(Bounded(t), "ready")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, b.Log())
@@ -86,10 +89,10 @@ func (b *Brain) Run(t testing.TB, args ...string) (stdout, stderr string, code i
 }
 
 // Token makes a token and returns the path of a file that holds it.
-func (b *Brain) Token(t testing.TB, tenant, project, role, name string) string {
+func (b *Brain) Token(t testing.TB, tenant, project, role, name string, more ...string) string {
 	t.Helper()
-	stdout, stderr, code := b.Run(t, "token", "create", "--data", b.Data,
-		"--tenant", tenant, "--project", project, "--role", role, "--name", name)
+	stdout, stderr, code := b.Run(t, append([]string{"token", "create", "--data", b.Data,
+		"--tenant", tenant, "--project", project, "--role", role, "--name", name}, more...)...)
 	token := strings.TrimSpace(stdout)
 	if code != 0 || token == "" || strings.ContainsAny(token, " \n\t") {
 		t.Fatalf("brain token create: exit code %d, stdout %q, stderr:\n%s", code, stdout, stderr)

@@ -21,6 +21,7 @@ type WorldOptions struct {
 	Dir           string
 	BrainSettings map[string]string
 	FootSettings  map[string]string
+	FootArgs      []string
 	Via           func(url string) string // what the Foot dials instead of the Brain's URL
 	NoFoot        bool
 }
@@ -40,7 +41,7 @@ func NewWorld(t testing.TB, o WorldOptions) *World {
 		if o.Via != nil {
 			url = o.Via(url)
 		}
-		w.Foot = StartFoot(t, FootOptions{Binaries: o.Binaries, Dir: o.Dir, Settings: o.FootSettings,
+		w.Foot = StartFoot(t, FootOptions{Binaries: o.Binaries, Dir: o.Dir, Settings: o.FootSettings, Args: o.FootArgs,
 			URL: url, Tenant: w.Tenant, ProjectID: w.Project, TokenFile: w.FootFile})
 		w.Foot.AwaitEvent(t, "connected")
 	}
