@@ -122,6 +122,9 @@ func TestAnUploadGoesByTheToolsOnExistingAlone(t *testing.T) {
 		if o := await(t, call); o.err != nil || o.Path != "a-1.txt" {
 			t.Errorf("the call came to %+v", o)
 		}
+		if told := w.Transfers(acme)[0]; told.Path != "a-1.txt" {
+			t.Errorf("told %+v", told)
+		}
 	})
 	if kept, err := os.ReadFile(old); err != nil || string(kept) != "old" {
 		t.Errorf("the old file is %q, %v", kept, err)

@@ -98,6 +98,15 @@ func (l *ledger) tell(id uuid.UUID) {
 	}
 }
 
+// published notes under which name a file came to the RootDir.
+func (l *ledger) published(id uuid.UUID, path string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e := l.running[id]; e != nil {
+		e.told.Path = path
+	}
+}
+
 // end notes the outcome of a transfer; bytes is what was published.
 func (l *ledger) end(id uuid.UUID, bytes int64, err error) {
 	l.mu.Lock()

@@ -226,6 +226,9 @@ func (h *Hub) run(ctx context.Context, p workspace.Project, m *move, d transfer.
 	}, m.Watch, func() { cancel(fault.New(common.ErrorCodeCancelled)) })
 	result, err := h.inTurn(ctx, m, do)
 	result.ID = m.id
+	if d == transfer.Upload && err == nil {
+		h.ledger.published(m.id, result.Path)
+	}
 	h.ledger.end(m.id, result.BytesWritten, err)
 	h.log.Info("transfer ended", "transferId", m.id, "direction", d, "foot", m.foot.id.Name,
 		"dir", m.DirName, "bytes", result.BytesWritten, "err", err)
