@@ -19,6 +19,7 @@ import (
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/gen/frames"
 	"github.com/vancetope/transfer/internal/fault"
+	"github.com/vancetope/transfer/internal/version"
 )
 
 const readBufferSize = 16 << 10
@@ -181,8 +182,8 @@ func checkVersion(message []byte, want frames.FrameType) *fault.Error {
 	if given == "" {
 		given = "none"
 	}
-	if v, err := strconv.ParseFloat(given, 64); err != nil || v != ProtocolVersion {
-		return fault.Newf(common.ErrorCodeUnsupportedVersion, "%s, this side speaks %d", printable(cut(given, 64)), ProtocolVersion)
+	if v, err := strconv.ParseFloat(given, 64); err != nil || v != version.Protocol {
+		return fault.Newf(common.ErrorCodeUnsupportedVersion, "%s, this side speaks %d", printable(cut(given, 64)), version.Protocol)
 	}
 	return nil
 }

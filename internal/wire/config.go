@@ -8,9 +8,6 @@ import (
 // Subprotocol is the WebSocket subprotocol of the frames.
 const Subprotocol = "vancetope.v1"
 
-// ProtocolVersion is the version that hello and welcome carry.
-const ProtocolVersion = 1
-
 // MaxControlFrame is the size above which a control frame is not sent.
 const MaxControlFrame = 64 << 10
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/gen/frames"
+	"github.com/vancetope/transfer/internal/version"
 )
 
 // pipeListener is a listener whose connections are pipes in memory, so that a
@@ -153,7 +154,7 @@ func (b *testBrain) raw(t testing.TB) *websocket.Conn {
 func testWelcome(cfg Config) *frames.Welcome {
 	cfg = cfg.withDefaults()
 	return &frames.Welcome{
-		ProtocolVersion: ProtocolVersion,
+		ProtocolVersion: version.Protocol,
 		ConnectionID:    uuid.New(),
 		Tenant:          "acme",
 		ProjectID:       "proj",
@@ -172,7 +173,7 @@ func testWelcome(cfg Config) *frames.Welcome {
 
 func testHello() *frames.Hello {
 	return &frames.Hello{
-		ProtocolVersion: ProtocolVersion,
+		ProtocolVersion: version.Protocol,
 		FootID:          "laptop",
 		ClientVersion:   "test",
 		Os:              common.OsLinux,
