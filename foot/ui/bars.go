@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -38,7 +40,16 @@ type bars struct {
 type running struct {
 	started time.Time
 	state   State
-	bar     *mpb.Bar // nil until the transfer has run for barAfter
+	bar     *mpb.Bar     // nil until the transfer has run for barAfter
+	shown   atomic.Value // the state as a word, for the goroutine that draws
+}
+
+// word is the state beside the bar; nothing for the ordinary one.
+func (r *running) word() string {
+	if s, ok := r.shown.Load().(State); ok && s != Streaming {
+		return strings.ReplaceAll(string(s), "_", " ") + " "
+	}
+	return ""
 }
 
 // NewBars returns the UI for a terminal. It is a writer too: a log that goes
@@ -85,11 +96,12 @@ func (b *bars) Transfer(t Transfer) {
 		return
 	}
 	if r.bar == nil && now.Sub(r.started) >= barAfter {
-		r.bar = b.add(t)
+		r.bar = b.add(t, r)
 	}
 	if r.bar == nil {
 		return
 	}
+	r.shown.Store(t.State)
 	if r.state != t.State { // the digest's pass over the file counts anew
 		r.state = t.State
 		r.bar.SetCurrent(0)
@@ -116,7 +128,7 @@ func (b *bars) Close() error {
 	return b.err
 }
 
-func (b *bars) add(t Transfer) *mpb.Bar {
+func (b *bars) add(t Transfer, r *running) *mpb.Bar {
 	if b.container == nil {
 		b.container = mpb.New(append([]mpb.ContainerOption{mpb.WithOutput(b.out)}, b.options...)...)
 	}
@@ -125,6 +137,7 @@ func (b *bars) add(t Transfer) *mpb.Bar {
 		mpb.BarRemoveOnComplete(),
 		mpb.PrependDecorators(
 			decor.Name(verb(t.Direction)+" "+name, decor.WC{C: decor.DindentRight | decor.DextraSpace}),
+			decor.Any(func(decor.Statistics) string { return r.word() }),
 			decor.Percentage(decor.WC{W: 4}),
 		),
 		mpb.AppendDecorators(

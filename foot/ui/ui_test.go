@@ -246,6 +246,29 @@ func TestBarsShowASlowTransferAndLeaveALine(t *testing.T) {
 	}
 }
 
+func TestABarSaysWhatIsBeingDone(t *testing.T) {
+	var out lockedBuffer
+	c := newClock()
+	refresh := make(chan any)
+	u := newBars(&out, c.Now, mpb.WithManualRefresh(refresh), mpb.ForceTTY(), mpb.WithWidth(120))
+	for _, s := range []State{WaitingForApproval, Hashing, Streaming, Verifying} {
+		u.Transfer(Transfer{ID: one, Direction: Upload, Path: "big.bin", State: s, Bytes: 1, TotalBytes: 9})
+		c.advance(barAfter)
+		u.Transfer(Transfer{ID: one, Direction: Upload, Path: "big.bin", State: s, Bytes: 2, TotalBytes: 9})
+		before := len(out.String())
+		for range 3 { // when the third is taken the first one has been drawn
+			refresh <- time.Now()
+		}
+		drawn, word := out.String()[before:], strings.ReplaceAll(string(s), "_", " ")
+		if strings.Contains(drawn, word) == (s == Streaming) {
+			t.Errorf("in the state %s the bar says %q", s, drawn)
+		}
+	}
+	if err := u.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestCloseTakesRunningBarsAway(t *testing.T) {
 	var out lockedBuffer
 	c := newClock()
