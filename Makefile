@@ -87,7 +87,7 @@ lint-systems:
 
 ##   make test      everything: cheap lint, the types' tests, all Go tests with -race
 .PHONY: test
-test: setup lint-go lint-types test-types test-documents test-go
+test: setup lint-go lint-types test-types test-documents test-go test-fuzz
 
 .PHONY: test-types
 test-types: setup-go
@@ -101,6 +101,22 @@ test-documents:
 .PHONY: test-go
 test-go:
 	go test -race -timeout 9m ./...
+
+##   make fuzz      the fuzzers of the generated code, FUZZTIME=5m each; what they find is kept as a test
+FUZZTIME ?= 5m
+.PHONY: fuzz
+fuzz: setup-go
+	@for name in $$(go test ./tools/framegen/difftest -list '^Fuzz' | grep '^Fuzz'); do \
+	  echo "$$name"; go test ./tools/framegen/difftest -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME); done
+
+.PHONY: test-fuzz
+test-fuzz:
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=3s
+
+##   make bench-codec  what decoding and encoding frames costs against other ways, and hostile messages; exit 1 when a goal is missed
+.PHONY: bench-codec
+bench-codec: setup-go
+	go run ./tools/framegen/codecbench
 
 ##   make clean     remove what was built
 .PHONY: clean

@@ -40,19 +40,20 @@ func DecodeStrict(message []byte, v StrictReader, closed bool, fallback ErrorCod
 	if len(message) == 0 {
 		message = []byte("{}")
 	}
-	f := readWhole(message, v, closed)
+	r := wirejson.Acquire(message)
+	defer r.Release()
+	f := readWhole(r, v, closed)
 	if f == nil {
 		return nil
 	}
-	if broken := wirejson.Survey(message); broken != nil {
+	if broken := r.Survey(); broken != nil {
 		f = broken
 	}
 	return NewDecodeError(f, fallback)
 }
 
-func readWhole(message []byte, v StrictReader, closed bool) *wirejson.Fault {
-	r := wirejson.Acquire(message)
-	defer r.Release()
+func readWhole(r *wirejson.Reader, v StrictReader, closed bool) *wirejson.Fault {
+	r.Begin()
 	if f := v.ReadStrict(r, closed); f != nil {
 		return f
 	}

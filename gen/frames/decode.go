@@ -111,32 +111,33 @@ func (d *Decoder) DecodeForFoot(message []byte) (Frame, error) {
 }
 
 func (d *Decoder) decode(message []byte, receives func(kind) bool) (Frame, error) {
-	tag, fault := tagOf(message)
+	r := wirejson.Acquire(message)
+	defer r.Release()
+	tag, fault := tagOf(r, message)
 	if fault != nil {
-		return nil, refuse(message, fault)
+		return nil, refuse(r, fault)
 	}
 	kind, known := kinds[FrameType(tag)]
 	switch {
 	case !known:
-		return nil, refuse(message, coded(common.ErrorCodeUnknownType, "is not a known type"))
+		return nil, refuse(r, coded(common.ErrorCodeUnknownType, "is not a known type"))
 	case !receives(kind):
-		return nil, refuse(message, coded(common.ErrorCodeUnexpectedFrame, "does not go in this direction"))
+		return nil, refuse(r, coded(common.ErrorCodeUnexpectedFrame, "does not go in this direction"))
 	case !d.Features.Has(kind.feature):
-		return nil, refuse(message, coded(common.ErrorCodeUnexpectedFrame, "belongs to a feature that is not in force"))
+		return nil, refuse(r, coded(common.ErrorCodeUnexpectedFrame, "belongs to a feature that is not in force"))
 	}
 	frame := kind.make()
 	if fast, ok := frame.(splicedFrame); ok && fast.readSpliced(message, d.Buffer) {
 		return frame, nil
 	}
-	if fault := d.read(message, frame); fault != nil {
-		return nil, refuse(message, fault)
+	if fault := d.read(r, frame); fault != nil {
+		return nil, refuse(r, fault)
 	}
 	return frame, nil
 }
 
-func (d *Decoder) read(message []byte, frame strictFrame) *wirejson.Fault {
-	r := wirejson.Acquire(message)
-	defer r.Release()
+func (d *Decoder) read(r *wirejson.Reader, frame strictFrame) *wirejson.Fault {
+	r.Begin()
 	r.Features, r.Buffer = uint64(d.Features), d.Buffer
 	if fault := frame.ReadStrict(r, false); fault != nil {
 		return fault
@@ -146,12 +147,12 @@ func (d *Decoder) read(message []byte, frame strictFrame) *wirejson.Fault {
 
 // tagOf finds the tag: at once where it is the first member, as encoders write
 // it, and by reading the whole message where it is not.
-func tagOf(message []byte) ([]byte, *wirejson.Fault) {
+func tagOf(r *wirejson.Reader, message []byte) ([]byte, *wirejson.Fault) {
 	if tag, ok := wirejson.Tag(message); ok {
 		return tag, nil
 	}
 	tag := wirejson.Member{Name: "type"}
-	if fault := wirejson.Survey(message, &tag); fault != nil {
+	if fault := r.Survey(&tag); fault != nil {
 		return nil, fault
 	}
 	switch {
@@ -171,9 +172,9 @@ func coded(code common.ErrorCode, reason string) *wirejson.Fault {
 
 // refuse tells what is known of a message that cannot be used. What is not I-JSON
 // has no members to speak of, whatever else is wrong with it.
-func refuse(message []byte, fault *wirejson.Fault) *DecodeError {
+func refuse(r *wirejson.Reader, fault *wirejson.Fault) *DecodeError {
 	tag, id := wirejson.Member{Name: "type"}, wirejson.Member{Name: "transferId"}
-	if broken := wirejson.Survey(message, &tag, &id); broken != nil {
+	if broken := r.Survey(&tag, &id); broken != nil {
 		return &DecodeError{
 			Code: common.ErrorCodeInvalidFrame, Place: broken.Place, Rule: string(broken.Rule), Reason: broken.Reason,
 			DuplicateMember: broken.Rule == wirejson.RuleDuplicate,

@@ -6,12 +6,13 @@ import (
 	"bytes"
 	"hash/maphash"
 	"math/bits"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // nameSets finds a name that stands twice in one object, for all the objects
-// that are open. A name is remembered as the offset where its literal ends in
+// that are open. A name is remembered as the offset where its literal begins in
 // the message, so that a million names cost a few bytes each and no copy: the memory of a large
 // object stays below four times its text.
 //
@@ -21,28 +22,27 @@ type nameSets struct {
 	message []byte
 	open    []nameSet
 	small   []entry // names of the open small objects, one after the other
-	free    [32][]table
+	free    [36][]table
 	seed    maphash.Seed
 	a, b    []byte
 }
 
 // entry is one name of a small object.
 type entry struct {
-	start, end uint32
-	hash       uint64
+	start, hash uint32
 }
 
 // nameSet holds the names of one open object.
 type nameSet struct {
-	first int   // index in small
-	count int   // names in table
-	table table // without slots while small
+	first uint32 // index in small
+	count uint32 // names in table
+	table *table // nil while small
 }
 
 // table is a hash table with open addressing.
 type table struct {
-	ends  []uint32 // 0 is an empty slot
-	marks []uint8  // some bits of the hash, so that unequal names are rarely compared
+	starts []uint32
+	marks  []uint8 // some bits of the hash, so that unequal names are rarely compared; 0 is an empty slot
 }
 
 const (
@@ -52,7 +52,9 @@ const (
 
 func (n *nameSets) reset(message []byte) {
 	n.message = message
-	n.open = n.open[:0]
+	for len(n.open) > 0 {
+		n.pop()
+	}
 	n.small = n.small[:0]
 	if n.seed == (maphash.Seed{}) {
 		n.seed = maphash.MakeSeed()
@@ -61,7 +63,7 @@ func (n *nameSets) reset(message []byte) {
 
 func (n *nameSets) release() {
 	n.message = nil
-	n.free = [32][]table{}
+	n.free = [36][]table{}
 	if cap(n.open) > 64 {
 		n.open = nil
 	}
@@ -72,7 +74,7 @@ func (n *nameSets) release() {
 }
 
 func (n *nameSets) push() {
-	n.open = append(n.open, nameSet{first: len(n.small)})
+	n.open = append(double(n.open), nameSet{first: uint32(len(n.small))})
 }
 
 func (n *nameSets) pop() {
@@ -81,36 +83,45 @@ func (n *nameSets) pop() {
 		return // an end without a beginning: the decoder refuses it
 	}
 	set := &n.open[last]
-	if set.table.ends != nil {
-		n.giveBack(set.table)
-		set.table = table{}
+	if set.table != nil {
+		n.giveBack(*set.table)
+		set.table = nil
 	}
 	n.small = n.small[:set.first]
 	n.open = n.open[:last]
+}
+
+// double makes room for one more by doubling, which costs less memory in all than
+// the smaller steps that append takes.
+func double[T any](s []T) []T {
+	if len(s) < cap(s) {
+		return s
+	}
+	return slices.Grow(s, max(len(s), 16))
 }
 
 // add remembers the name whose literal is message[start:end], and reports false
 // when the innermost open object has it already.
 func (n *nameSets) add(start, end int) bool {
 	set := &n.open[len(n.open)-1]
-	hash := maphash.Bytes(n.seed, n.contents(start, end, &n.a))
-	if set.table.ends != nil {
-		if !n.insert(set.table, end, hash) {
+	hash := uint32(maphash.Bytes(n.seed, n.contents(start, end, &n.a)))
+	if set.table != nil {
+		if !n.insert(*set.table, start, hash) {
 			return false
 		}
 		set.count++
-		if set.count > len(set.table.ends)/4*3 {
+		if int(set.count) > len(set.table.starts)/4*3 {
 			n.grow(set)
 		}
 		return true
 	}
 	names := n.small[set.first:]
 	for _, other := range names {
-		if other.hash == hash && n.equal(int(other.end), end) {
+		if other.hash == hash && n.equal(int(other.start), start) {
 			return false
 		}
 	}
-	n.small = append(n.small, entry{uint32(start), uint32(end), hash})
+	n.small = append(double(n.small), entry{uint32(start), hash})
 	if len(names) == searched {
 		n.tabulate(set)
 	}
@@ -119,45 +130,50 @@ func (n *nameSets) add(start, end int) bool {
 
 // tabulate turns a small set into a table.
 func (n *nameSets) tabulate(set *nameSet) {
-	set.table = n.take(leastBits)
+	table := n.take(leastBits)
+	set.table = &table
 	for _, name := range n.small[set.first:] {
-		n.insert(set.table, int(name.end), name.hash)
+		n.insert(table, int(name.start), name.hash)
 		set.count++
 	}
 	n.small = n.small[:set.first]
 }
 
 func (n *nameSets) grow(set *nameSet) {
-	larger := n.take(bitsOf(set.table) + 1)
-	for _, end := range set.table.ends {
-		if end != 0 {
-			n.insert(larger, int(end), maphash.Bytes(n.seed, n.name(int(end), &n.a)))
+	larger := n.take(bitsOf(*set.table) + 1)
+	for i, start := range set.table.starts {
+		if set.table.marks[i] != 0 {
+			n.insert(larger, int(start), uint32(maphash.Bytes(n.seed, n.name(int(start), &n.a))))
 		}
 	}
-	n.giveBack(set.table)
-	set.table = larger
+	n.giveBack(*set.table)
+	*set.table = larger
 }
 
-func (n *nameSets) insert(t table, end int, hash uint64) bool {
-	mask, mark := len(t.ends)-1, uint8(hash>>56)
+func (n *nameSets) insert(t table, start int, hash uint32) bool {
+	mask, mark := len(t.starts)-1, uint8(hash>>24)|1
 	for i := int(hash) & mask; ; i = (i + 1) & mask {
 		switch {
-		case t.ends[i] == 0:
-			t.ends[i], t.marks[i] = uint32(end), mark
+		case t.marks[i] == 0:
+			t.starts[i], t.marks[i] = uint32(start), mark
 			return true
-		case t.marks[i] == mark && n.equal(int(t.ends[i]), end):
+		case t.marks[i] == mark && n.equal(int(t.starts[i]), start):
 			return false
 		}
 	}
 }
 
-// take returns an empty table of 1<<bits slots.
+// take returns an empty table of 1<<bits slots, or a larger one that lies about:
+// then a message that is read again does not grow its tables step by step again.
 func (n *nameSets) take(bits int) table {
-	if f := n.free[bits]; len(f) > 0 {
-		t := f[len(f)-1]
-		n.free[bits] = f[:len(f)-1]
-		clear(t.ends)
-		return t
+	const further = 3 // clearing one much too large would cost more than it saves
+	for size := bits + further; size >= bits; size-- {
+		if f := n.free[size]; len(f) > 0 {
+			t := f[len(f)-1]
+			n.free[size] = f[:len(f)-1]
+			clear(t.marks)
+			return t
+		}
 	}
 	return table{make([]uint32, 1<<bits), make([]uint8, 1<<bits)}
 }
@@ -167,15 +183,22 @@ func (n *nameSets) giveBack(t table) {
 	n.free[bits] = append(n.free[bits], t)
 }
 
-func bitsOf(t table) int { return bits.TrailingZeros(uint(len(t.ends))) }
+func bitsOf(t table) int { return bits.TrailingZeros(uint(len(t.starts))) }
 
-func (n *nameSets) equal(end1, end2 int) bool {
-	return bytes.Equal(n.name(end1, &n.a), n.name(end2, &n.b))
+func (n *nameSets) equal(start1, start2 int) bool {
+	return bytes.Equal(n.name(start1, &n.a), n.name(start2, &n.b))
 }
 
-// name returns the contents of the string literal that ends at offset end.
-func (n *nameSets) name(end int, scratch *[]byte) []byte {
-	return n.contents(n.start(end), end, scratch)
+// name returns the contents of the string literal that begins at offset start.
+func (n *nameSets) name(start int, scratch *[]byte) []byte {
+	for i := start + 1; ; i++ {
+		switch n.message[i] {
+		case '"':
+			return n.message[start+1 : i]
+		case '\\':
+			return n.contents(start, endOfString(n.message, start), scratch)
+		}
+	}
 }
 
 func (n *nameSets) contents(start, end int, scratch *[]byte) []byte {
@@ -189,22 +212,4 @@ func (n *nameSets) contents(start, end int, scratch *[]byte) []byte {
 	}
 	*scratch = unquoted
 	return unquoted
-}
-
-// start finds the quote that opens the literal which ends at offset end: the
-// nearest one to the left that is not escaped.
-func (n *nameSets) start(end int) int {
-	for i := end - 2; i >= 0; i-- {
-		if n.message[i] != '"' {
-			continue
-		}
-		slashes := 0
-		for j := i - 1; j >= 0 && n.message[j] == '\\'; j-- {
-			slashes++
-		}
-		if slashes%2 == 0 {
-			return i
-		}
-	}
-	return 0
 }

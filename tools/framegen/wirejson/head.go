@@ -30,9 +30,8 @@ type Member struct {
 
 // Survey reads the whole message, knowing no schema: it fails where the message
 // is no I-JSON object, and fills in the members asked for.
-func Survey(message []byte, members ...*Member) *Fault {
-	r := Acquire(message)
-	defer r.Release()
+func (r *Reader) Survey(members ...*Member) *Fault {
+	r.Begin()
 	if r.decoder.PeekKind() != '{' {
 		if f := r.survey(nil); f != nil {
 			return f

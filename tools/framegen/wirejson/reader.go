@@ -32,11 +32,16 @@ var readers = sync.Pool{New: func() any { return new(Reader) }}
 func Acquire(message []byte) *Reader {
 	r := readers.Get().(*Reader)
 	r.message = message
-	r.source = *bytes.NewBuffer(message)
+	return r
+}
+
+// Begin stands the reader at the beginning of the message. A message that is
+// refused is read again, with the memory of the first time.
+func (r *Reader) Begin() {
+	r.source = *bytes.NewBuffer(r.message)
 	// Names are compared here (see nameSets), at a quarter of the memory.
 	r.decoder.Reset(&r.source, jsontext.AllowDuplicateNames(true))
-	r.names.reset(message)
-	return r
+	r.names.reset(r.message)
 }
 
 // Release gives the reader back; no slice it returned may be used any more.

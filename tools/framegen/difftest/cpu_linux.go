@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// busy measures the processor time of run: other processes do not count.
-func busy(run func()) time.Duration {
+// Busy measures the processor time of run: other processes do not count.
+func Busy(run func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	before := threadTime()

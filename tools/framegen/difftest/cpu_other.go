@@ -4,8 +4,8 @@ package difftest
 
 import "time"
 
-// busy measures the time of run.
-func busy(run func()) time.Duration {
+// Busy measures the time of run.
+func Busy(run func()) time.Duration {
 	start := time.Now()
 	run()
 	return time.Since(start)
