@@ -3,7 +3,6 @@ package e2etest
 import (
 	"encoding/base64"
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +22,7 @@ type besieged struct {
 func newBesieged(t *testing.T) *besieged {
 	t.Helper()
 	w := NewWorld(t, WorldOptions{NoFoot: true, BrainSettings: map[string]string{
-		"vance.transfer.phase-timeout": "2s", "vance.transfer.max-upload-size": "4MiB"}})
+		"vance.transfer.phase-timeout": "3s", "vance.transfer.max-upload-size": "4MiB"}})
 	b := &besieged{World: w, dir: w.NewDir(t)}
 	b.foot = newLine(DialAsFoot(t, w.Brain.URL, w.Tenant, w.FootFile))
 	b.other = newLine(DialAsFoot(t, w.Brain.URL, w.Tenant, w.Brain.Token(t, w.Tenant, w.Project, "foot", "desktop")))
@@ -82,7 +81,7 @@ func (b *besieged) run(t *testing.T, r row, tool string, first string) {
 	l.t = t
 	l.drain()
 	old := b.AtBrain(b.dir, "old")
-	oldHash := WriteFile(t, old, 10, 0o600, anHourAgo)
+	WriteFile(t, old, downloadSize, 0o600, anHourAgo)
 	before := Snapshot(t, b.AtBrain(b.dir, ""))["old"]
 	answered, ended := b.call(t, tool, map[string]any{
 		"foot": "laptop", "localPath": "file", "dirName": b.dir, "remotePath": "old"}), make(chan struct{})
@@ -101,11 +100,11 @@ func (b *besieged) run(t *testing.T, r row, tool string, first string) {
 	if got.OK != (r.want == "ok") || !got.OK && got.ErrorCode != r.want {
 		t.Errorf("the call ends with %s, want %s", got, r.want)
 	}
-	b.holds(t, got.OK && tool == "client_file_upload", before, oldHash)
+	b.holds(t, got.OK && tool == "client_file_upload", before)
 }
 
 // holds checks what no fault may change.
-func (b *besieged) holds(t *testing.T, replaced bool, before, oldHash string) {
+func (b *besieged) holds(t *testing.T, replaced bool, before string) {
 	t.Helper()
 	onlyStaging(t, b.AtBrain(b.dir, ""), b.ids()...)
 	after := Snapshot(t, b.AtBrain(b.dir, ""))["old"]
@@ -120,7 +119,6 @@ func (b *besieged) holds(t *testing.T, replaced bool, before, oldHash string) {
 	for _, w := range b.witnesses {
 		w.unharmed(t)
 	}
-	_ = oldHash
 }
 
 // end brings the witnesses home.
@@ -165,12 +163,34 @@ func TestEveryFaultOfEveryFrameOfAHostileSender(t *testing.T) {
 	t.Parallel()
 	b := newBesieged(t)
 	upload := sendScript(func(request Message) Message { return offer(request, hostileContent) })
-	rows := cells(t, upload, frameFaults(b.witnesses[1].id), map[string]string{})
+	rows := cells(t, upload, frameFaults(b.witnesses[1].id), senderFaults(true))
 	rows = append(rows, senderRows(upload)...)
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) { b.run(t, r, "client_file_upload", "client.file.upload.request") })
 	}
 	b.end(t)
+}
+
+// senderFaults says how a receiver ends by every fault of its sender's frames.
+func senderFaults(foreign bool) map[string][]string {
+	want := map[string][]string{
+		"drop":            {"init_timeout", "out_of_order", "out_of_order", "size_mismatch", "ok"},
+		"duplicate":       {"ok", "out_of_order", "out_of_order", "ok", "ok"},
+		"reorder":         {"out_of_order", "out_of_order", "out_of_order", "size_mismatch"},
+		"delay":           {"init_timeout", "chunk_timeout", "chunk_timeout", "chunk_timeout", "ok"},
+		"truncate":        {"init_timeout", "out_of_order", "out_of_order", "size_mismatch", "ok"},
+		"binary":          {"init_timeout", "out_of_order", "out_of_order", "size_mismatch", "ok"},
+		"unknown type":    {"init_timeout", "out_of_order", "out_of_order", "size_mismatch", "ok"},
+		"unknown field":   {"ok", "ok", "ok", "ok", "ok"},
+		"wrong JSON type": {"invalid_frame", "invalid_frame", "invalid_frame", "invalid_frame", "ok"},
+		"unknown id":      {"init_timeout", "out_of_order", "out_of_order", "size_mismatch", "ok"},
+		"no id":           {"init_timeout", "out_of_order", "out_of_order", "size_mismatch", "ok"},
+		"member twice":    {"init_timeout", "out_of_order", "out_of_order", "size_mismatch", "ok"},
+	}
+	if foreign {
+		want["another Foot's id"] = want["unknown id"]
+	}
+	return want
 }
 
 // senderRows are the faults that only a sender can make, against either end.
@@ -193,6 +213,14 @@ func senderRows(script func(Message) []step) []row {
 			return []step{{name: m.Str("type"), msg: m}}
 		}
 	}
+	// refused is a frame that is answered by an error and has no effect.
+	refused := func(m Message) func(Message) []step {
+		return func(first Message) []step {
+			only := frame(m)(first)
+			only[0].waitFor = []string{"error"}
+			return only
+		}
+	}
 	// then goes on with the rest of the good script after extra steps at i.
 	then := func(i int, with func(Message) []step) func(Message) []step {
 		return func(first Message) []step {
@@ -209,8 +237,11 @@ func senderRows(script func(Message) []step) []row {
 	}
 	complete := Message{"type": "transfer_complete", "ok": true, "error": nil, "bytesWritten": 20, "hashCheck": "ok"}
 	accept := Message{"type": "transfer_init_response", "ok": true, "error": nil}
-	again := func(first Message) []step { return []step{{name: "second init", msg: script(first)[0].msg}} }
+	again := func(first Message) []step {
+		return []step{{name: "second init", msg: script(first)[0].msg, waitFor: []string{"error", "transfer_init_response"}}}
+	}
 	return []row{
+		{"nothing wrong", script, "ok"},
 		{"a gap in seq", at(2, seq(2)), "out_of_order"},
 		{"seq again", at(2, seq(0)), "out_of_order"},
 		{"a negative seq", at(2, seq(-1)), "invalid_frame"},
@@ -236,12 +267,12 @@ func senderRows(script func(Message) []step) []row {
 		{"success before the end", at(2, frame(finish(true))), "size_mismatch"},
 		{"giving up before the end", at(2, frame(finish(false))), "source_changed"},
 		{"a finish that fails after the end", at(4, frame(finish(false))), "ok"},
-		{"complete in the middle by the sender", then(2, frame(complete)), "ok"},
-		{"an answer to its own init by the sender", then(2, frame(accept)), "ok"},
-		{"a cancel without the feature", then(2, frame(Message{"type": "transfer_cancel", "reason": "x"})), "ok"},
-		{"the frame of a feature to come", then(2, frame(Message{"type": "transfer_ack", "seq": 1, "bytes": 7, "limit": 99})), "ok"},
+		{"complete in the middle by the sender", then(2, refused(complete)), "ok"},
+		{"an answer to its own init by the sender", then(2, refused(accept)), "ok"},
+		{"a cancel without the feature", then(2, refused(Message{"type": "transfer_cancel", "reason": "x"})), "ok"},
+		{"the frame of a feature to come", then(2, refused(Message{"type": "transfer_ack", "seq": 1, "bytes": 7, "limit": 99})), "ok"},
 		{"a second hello", then(2, func(Message) []step {
-			return []step{{name: "hello", msg: Message{"type": "hello", "protocolVersion": 1, "footId": "", "clientVersion": "x",
+			return []step{{name: "hello", waitFor: []string{"error"}, msg: Message{"type": "hello", "protocolVersion": 1, "footId": "", "clientVersion": "x",
 				"os": "linux", "access": "edit", "grants": []any{}, "features": []any{}}}}
 		}), "ok"},
 		{"progress for ever without moving", at(2, func(first Message) []step {
@@ -259,4 +290,92 @@ func senderRows(script func(Message) []step) []row {
 	}
 }
 
-var _ = os.Getpid
+// downloadSize is that of the file which a hostile receiver is offered.
+const downloadSize = 2*65536 + 7
+
+// receiveScript is how a receiver behaves: the frames after the init.
+func receiveScript(first Message) []step {
+	id := first.Str("transferId")
+	return []step{
+		{name: "answer", msg: Message{"type": "transfer_init_response", "transferId": id, "ok": true, "error": nil},
+			waitFor: []string{"transfer_chunk", "transfer_finish", "error"}},
+		{name: "complete", msg: Message{"type": "transfer_complete", "transferId": id, "ok": true, "error": nil,
+			"bytesWritten": downloadSize, "hashCheck": "ok"}},
+	}
+}
+
+// receiverFaults says how a sender ends by every fault of its receiver's frames.
+// A complete that nobody accepted the file before has no effect.
+func receiverFaults(foreign bool) map[string][]string {
+	want := map[string][]string{
+		"drop":            {"init_timeout", "complete_timeout"},
+		"duplicate":       {"ok", "ok"},
+		"reorder":         {"complete_timeout"},
+		"delay":           {"init_timeout", "complete_timeout"},
+		"truncate":        {"init_timeout", "complete_timeout"},
+		"binary":          {"init_timeout", "complete_timeout"},
+		"unknown type":    {"init_timeout", "complete_timeout"},
+		"unknown field":   {"ok", "ok"},
+		"wrong JSON type": {"invalid_frame", "invalid_frame"},
+		"unknown id":      {"init_timeout", "complete_timeout"},
+		"no id":           {"init_timeout", "complete_timeout"},
+		"member twice":    {"init_timeout", "complete_timeout"},
+	}
+	if foreign {
+		want["another Foot's id"] = []string{"init_timeout", "complete_timeout"}
+	}
+	return want
+}
+
+// receiverRows are the faults that only a receiver can make, against either end.
+func receiverRows() []row {
+	with := func(steps func(id string) []step) func(Message) []step {
+		return func(first Message) []step { return steps(first.Str("transferId")) }
+	}
+	accepted := func(first Message) []step { return receiveScript(first)[:1] }
+	done := func(alter func(Message)) func(Message) []step {
+		return func(first Message) []step {
+			script := receiveScript(first)
+			alter(script[1].msg)
+			return script
+		}
+	}
+	before := func(m Message) func(Message) []step {
+		return func(first Message) []step {
+			m["transferId"] = first["transferId"]
+			return append([]step{{name: m.Str("type"), msg: m, waitFor: []string{"error", "transfer_init_response"}}}, receiveScript(first)...)
+		}
+	}
+	return []row{
+		{"nothing wrong", receiveScript, "ok"},
+		{"silence", with(func(string) []step { return nil }), "init_timeout"},
+		{"silence after the last chunk", accepted, "complete_timeout"},
+		{"a refusal", with(func(id string) []step {
+			return []step{{name: "no", msg: Message{"type": "transfer_init_response", "transferId": id, "ok": false, "error": "quota", "errorCode": "quota"}}}
+		}), "quota"},
+		{"a refusal after the acceptance", with(func(id string) []step {
+			return append(accepted(Message{"transferId": id}), step{name: "no", msg: Message{"type": "transfer_init_response", "transferId": id,
+				"ok": false, "error": "quota", "errorCode": "quota"}})
+		}), "complete_timeout"},
+		{"success with fewer bytes", done(func(m Message) { m["bytesWritten"] = downloadSize - 1 }), "size_mismatch"},
+		{"success with more bytes", done(func(m Message) { m["bytesWritten"] = downloadSize + 1 }), "size_mismatch"},
+		{"success with negative bytes", done(func(m Message) { m["bytesWritten"] = -1 }), "invalid_frame"},
+		{"a failure after all bytes came", done(func(m Message) {
+			m["ok"], m["error"], m["errorCode"], m["hashCheck"] = false, "hash mismatch", "hash_mismatch", "mismatch"
+		}), "hash_mismatch"},
+		{"a finish by the receiver", before(Message{"type": "transfer_finish", "ok": true}), "ok"},
+		{"a chunk by the receiver", before(Message{"type": "transfer_chunk", "seq": 0, "bytes": "", "last": true}), "ok"},
+		{"an init of the same id by the receiver", before(Message{"type": "transfer_init", "target": "elsewhere", "totalSize": 1, "hash": hashOf("x")}), "ok"},
+		{"progress without the feature", before(Message{"type": "transfer_progress", "state": "streaming", "bytes": 1, "totalBytes": 2}), "ok"},
+	}
+}
+
+func TestEveryFaultOfEveryFrameOfAHostileReceiver(t *testing.T) {
+	t.Parallel()
+	b := newBesieged(t)
+	rows := append(cells(t, receiveScript, frameFaults(b.witnesses[1].id), receiverFaults(true)), receiverRows()...)
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) { b.run(t, r, "client_file_download", "transfer_init") })
+	}
+	b.end(t)
+}

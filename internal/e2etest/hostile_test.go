@@ -238,6 +238,9 @@ func frameFaults(foreign string) []fault {
 		{"duplicate", func(s []step, i int) []step {
 			twice := s[i]
 			twice.waitFor = nil
+			if twice.name == "init" || twice.name == "request" {
+				twice.waitFor = []string{"error", "transfer_init_response", "transfer_finish"} // it is refused
+			}
 			return append(s[:i+1:i+1], append([]step{twice}, s[i+1:]...)...)
 		}},
 		{"reorder", func(s []step, i int) []step {
@@ -245,6 +248,11 @@ func frameFaults(foreign string) []fault {
 				return nil
 			}
 			s[i], s[i+1] = s[i+1], s[i]
+			if i == 0 {
+				s[0].waitFor = []string{"error"} // nothing has begun yet
+			} else {
+				s[i+1].waitFor = nil // it may be over already
+			}
 			return s
 		}},
 		{"delay", func(s []step, i int) []step { s[i].late = true; return s }},
@@ -269,7 +277,11 @@ func frameFaults(foreign string) []fault {
 				m["localPath"] = 7
 			}
 		}),
-		changed("unknown id", func(m Message) { m["transferId"] = unknownID }),
+		{"unknown id", func(s []step, i int) []step {
+			s[i].msg = maps.Clone(s[i].msg)
+			s[i].msg["transferId"] = fmt.Sprintf("0198c0de-0000-7000-8001-%012x", i)
+			return s
+		}},
 		changed("no id", func(m Message) { delete(m, "transferId") }),
 		{"member twice", func(s []step, i int) []step {
 			raw, err := json.Marshal(s[i].msg)
@@ -294,34 +306,28 @@ type row struct {
 }
 
 // cells makes the rows of every fault at every position of a script. want says
-// how each ends, by "fault position"; "fault *" stands for all positions.
-func cells(t testing.TB, script func(first Message) []step, faults []fault, want map[string]string) []row {
+// how each ends: by fault, a code for each position.
+func cells(t testing.TB, script func(first Message) []step, faults []fault, want map[string][]string) []row {
 	t.Helper()
-	used := map[string]bool{}
 	var rows []row
-	names := script(Message{"transferId": unknownID})
+	positions := script(Message{"transferId": unknownID})
 	for _, f := range faults {
-		for i, s := range names {
-			if f.do(script(Message{"transferId": unknownID}), i) == nil {
-				continue
+		var of []row
+		for i, s := range positions {
+			if f.do(script(Message{"transferId": unknownID}), i) != nil {
+				of = append(of, row{f.name + ": " + s.name, func(first Message) []step { return f.do(script(first), i) }, ""})
 			}
-			name := f.name + " " + s.name
-			code, has := want[name]
-			if has {
-				used[name] = true
-			} else if code, has = want[f.name+" *"]; has {
-				used[f.name+" *"] = true
-			}
-			if !has {
-				t.Errorf("the table does not say how %q ends", name)
-			}
-			rows = append(rows, row{name, func(first Message) []step { return f.do(script(first), i) }, code})
 		}
+		if len(of) != len(want[f.name]) {
+			t.Fatalf("the table says how %d positions of %q end, there are %d", len(want[f.name]), f.name, len(of))
+		}
+		for i := range of {
+			of[i].want = want[f.name][i]
+		}
+		rows = append(rows, of...)
 	}
-	for name := range want {
-		if !used[name] {
-			t.Errorf("%q is in the table but never happens", name)
-		}
+	if len(want) != len(faults) {
+		t.Fatalf("the table has %d faults, there are %d", len(want), len(faults))
 	}
 	return rows
 }
@@ -351,7 +357,7 @@ func onlyStaging(t testing.TB, dir string, ids ...string) {
 	Eventually(t, func() string {
 		found, err := stagingFiles(dir)
 		if err != nil {
-			return "" + err.Error()
+			return err.Error() // a file went away meanwhile
 		}
 		for _, name := range found {
 			alive := false
