@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -14,9 +15,11 @@ import (
 	"github.com/vancetope/transfer/tools/framegen/vectors"
 )
 
+var loadModel = sync.OnceValues(func() (*spec.Model, error) { return spec.Load(schema.Files()) })
+
 func model(t *testing.T) *spec.Model {
 	t.Helper()
-	m, err := spec.Load(schema.Files())
+	m, err := loadModel()
 	if err != nil {
 		t.Fatal(err)
 	}
