@@ -57,7 +57,13 @@ func Time(dst []byte, t time.Time) []byte {
 // Room makes dst large enough for an object with a payload of n bytes and short
 // members beside it, so that it grows at most once.
 func Room(dst []byte, n int) []byte {
-	return slices.Grow(dst, fastbase64.StdEncoding.EncodedLen(n)+512)
+	n = fastbase64.StdEncoding.EncodedLen(n) + 512
+	if cap(dst)-len(dst) >= n {
+		return dst
+	}
+	larger := make([]byte, len(dst), len(dst)+n)
+	copy(larger, dst)
+	return larger
 }
 
 // Base64 appends a payload, encoded in place.
