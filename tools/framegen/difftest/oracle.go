@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,7 +18,21 @@ import (
 type Oracle struct {
 	set    *schema.Set
 	frames map[string]string // tag to file
+	types  map[string]*spec.Type
+	asked  map[question]error
 }
+
+// question is a text that was judged already.
+type question struct {
+	file string
+	text uint64
+}
+
+var seed = maphash.MakeSeed()
+
+// Remember lets the oracle answer the same question only once: for those that put
+// it very often, and one at a time.
+func (o *Oracle) Remember() { o.asked = map[question]error{} }
 
 // NewOracle compiles the schemas.
 func NewOracle(m *spec.Model) (*Oracle, error) {
@@ -25,9 +40,9 @@ func NewOracle(m *spec.Model) (*Oracle, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Oracle{set: set, frames: map[string]string{}}
+	o := &Oracle{set: set, frames: map[string]string{}, types: map[string]*spec.Type{}}
 	for _, f := range m.Frames {
-		o.frames[f.Tag] = f.Type.Node.File
+		o.frames[f.Tag], o.types[f.Tag] = f.Type.Node.File, f.Type
 	}
 	return o, nil
 }
@@ -35,6 +50,19 @@ func NewOracle(m *spec.Model) (*Oracle, error) {
 // Accepts reports whether a text is valid for a schema file. A text that is no
 // I-JSON has no instance. A frame is judged by the schema of the type it names.
 func (o *Oracle) Accepts(file string, text []byte) error {
+	if o.asked == nil {
+		return o.judge(file, text)
+	}
+	q := question{file, maphash.Bytes(seed, text)}
+	err, known := o.asked[q]
+	if !known {
+		err = o.judge(file, text)
+		o.asked[q] = err
+	}
+	return err
+}
+
+func (o *Oracle) judge(file string, text []byte) error {
 	if !jsontext.Value(text).IsValid() {
 		return errors.New("not I-JSON")
 	}
@@ -93,8 +121,9 @@ type Verdict struct {
 	Difference string
 }
 
-// Compare decodes a text and asks the oracle; what is accepted must also encode
-// to something the schemas accept, and decode to the same again.
+// Compare decodes a text and asks the oracle. A refusal must name a place where
+// the schemas find something wrong too. What is accepted must encode to something
+// that the schemas accept and that says the same, and decode to the same again.
 func (o *Oracle) Compare(s Subject, text []byte) Verdict {
 	m, err := s.Decode(text)
 	want := o.Accepts(s.File, text)
@@ -105,12 +134,12 @@ func (o *Oracle) Compare(s Subject, text []byte) Verdict {
 			}
 			return Verdict{Difference: fmt.Sprintf("too strict: %v", err)}
 		}
-		return Verdict{}
+		return Verdict{Difference: misplaced(err, want)}
 	}
 	if want != nil {
 		return Verdict{Accepted: true, Difference: fmt.Sprintf("too lax: the schema says %v", want)}
 	}
-	return Verdict{Accepted: true, Difference: o.roundTrip(s, m)}
+	return Verdict{Accepted: true, Difference: o.roundTrip(s, text, m)}
 }
 
 func isNumberForm(err error) bool {
@@ -118,7 +147,7 @@ func isNumberForm(err error) bool {
 		strings.HasSuffix(err.Error(), "must have an exponent within 100")
 }
 
-func (o *Oracle) roundTrip(s Subject, m Message) string {
+func (o *Oracle) roundTrip(s Subject, text []byte, m Message) string {
 	if err := m.Validate(); err != nil {
 		return fmt.Sprintf("accepted, but does not validate: %v", err)
 	}
@@ -132,6 +161,9 @@ func (o *Oracle) roundTrip(s Subject, m Message) string {
 	again, err := s.Decode(first)
 	if err != nil {
 		return fmt.Sprintf("encodes to %.200s, which is not decoded: %v", first, err)
+	}
+	if lost := o.lost(s, text, first); lost != "" {
+		return lost
 	}
 	second, err := again.AppendJSON([]byte("prefix"))
 	if err != nil || string(second) != "prefix"+string(first) {

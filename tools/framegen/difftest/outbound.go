@@ -1,13 +1,121 @@
 package difftest
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	"github.com/vancetope/transfer/gen/common"
+	"github.com/vancetope/transfer/gen/frames"
 )
+
+// CompareOutbound holds Validate against what the schema says of the encoding, and
+// says how they disagree, "" if they do not.
+func (o *Oracle) CompareOutbound(s Subject, m Message) (valid bool, difference string) {
+	invalid := m.Validate()
+	text, err := m.AppendJSON(nil)
+	if broken := !validText(reflect.ValueOf(m)); broken != (err != nil) {
+		return invalid == nil, fmt.Sprintf("text that is not UTF-8: %t; AppendJSON says %v", broken, err)
+	}
+	if err == nil {
+		if difference := parts(m, text, invalid); difference != "" {
+			return invalid == nil, difference
+		}
+		err = o.Accepts(s.File, text)
+	}
+	if (invalid == nil) != (err == nil) {
+		return invalid == nil, fmt.Sprintf("Validate says %v, the schema says %v of %.200s", invalid, err, text)
+	}
+	return invalid == nil, ""
+}
+
+// parts holds the objects in a message against the whole: each encodes to a part
+// of it, and is invalid where the whole is, for the same reason.
+func parts(whole Message, text []byte, invalid error) (difference string) {
+	place, reason := "", ""
+	var refused *common.DecodeError
+	if errors.As(invalid, &refused) {
+		place, reason = refused.Place, refused.Reason
+	}
+	eachPart(reflect.ValueOf(whole).Elem(), "", func(at string, part Message) {
+		own, err := part.AppendJSON(nil)
+		if err != nil || !bytes.Contains(text, own) {
+			difference = fmt.Sprintf("%s encodes to %.200s, %v, which is not in %.200s", at, own, err, text)
+		}
+		inside := place != "" && strings.HasPrefix(place, at+"/")
+		wrong := part.Validate()
+		var why *common.DecodeError
+		switch {
+		case !inside && invalid == nil && wrong != nil:
+			difference = fmt.Sprintf("%s is invalid alone: %v", at, wrong)
+		case inside && (!errors.As(wrong, &why) || at+why.Place != place || why.Reason != reason):
+			difference = fmt.Sprintf("%s is wrong alone with %v, within the whole with %v", at, wrong, invalid)
+		}
+	})
+	return difference
+}
+
+// eachPart calls visit for every object below v, with its place.
+func eachPart(v reflect.Value, place string, visit func(string, Message)) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			eachPart(v.Elem(), place, visit)
+		}
+	case reflect.Struct:
+		if part, ok := v.Addr().Interface().(Message); ok && place != "" {
+			visit(place, part)
+		}
+		for i := range v.NumField() {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			if v.Type() != reflect.TypeFor[time.Time]() {
+				eachPart(v.Field(i), place+"/"+name, visit)
+			}
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Struct {
+			for i := range min(v.Len(), 2) {
+				eachPart(v.Index(i), place+"/"+strconv.Itoa(i), visit)
+			}
+		}
+	}
+}
+
+// validText reports whether every string in v is valid UTF-8. The type tag is
+// written by itself.
+func validText(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.String:
+		return utf8.ValidString(v.String())
+	case reflect.Pointer:
+		return v.IsNil() || validText(v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			field := v.Type().Field(i)
+			if field.IsExported() && field.Type != reflect.TypeFor[frames.FrameType]() && !validText(v.Field(i)) {
+				return false
+			}
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return true
+		}
+		for i := range v.Len() {
+			if !validText(v.Index(i)) {
+				return false
+			}
+		}
+	}
+	return true
+}
 
 // Outbound calls try with v after each single change of a field that Go code
 // could make: limits, nil pointers and slices, zero values, invalid UTF-8. v is
