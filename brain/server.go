@@ -25,11 +25,10 @@ import (
 
 const (
 	// transfersPatience is how long running transfers may go on when the server
-	// stops, answersPatience how long their answers may take to get out, and
-	// then the ends of the sessions. With the farewells between it all stays
-	// below five seconds.
-	transfersPatience = 3500 * time.Millisecond
-	answersPatience   = 300 * time.Millisecond
+	// stops, answersPatience how long their answers may take to get out. Both
+	// together stay below five seconds.
+	transfersPatience = 4 * time.Second
+	answersPatience   = 500 * time.Millisecond
 
 	headerTimeout = 10 * time.Second // for a request's header to come in whole
 	idleTimeout   = 2 * time.Minute
@@ -185,19 +184,8 @@ func (s *server) stop() {
 	if err := s.http.Shutdown(answers); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		s.log.Warn("stopping", "err", err)
 	}
-	// What is left are streams that would stay open for ever, and calls that
-	// wait for a disk that does not answer.
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		s.mcp.Close()
-	}()
-	timer := time.NewTimer(answersPatience)
-	defer timer.Stop()
-	select {
-	case <-closed:
-	case <-timer.C:
-	}
+	// What is left are streams that would stay open for ever.
+	s.mcp.Close()
 	if err := s.http.Close(); err != nil {
 		s.log.Warn("stopping", "err", err)
 	}

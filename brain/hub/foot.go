@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/gen/frames"
@@ -44,28 +43,6 @@ func (f *foot) joined() bool {
 func (f *foot) end(code int, reason string) {
 	if f.joined() {
 		f.conn.Close(code, reason)
-	}
-}
-
-// drain lets the transfers end until ctx is done and cancels the rest. It waits a
-// moment for them, but not for a disk that does not answer.
-func (f *foot) drain(ctx context.Context) {
-	drained := make(chan struct{})
-	go func() {
-		defer close(drained)
-		f.session.Drain(ctx)
-	}()
-	select {
-	case <-drained:
-		return
-	case <-ctx.Done():
-	}
-	timer := time.NewTimer(farewell)
-	defer timer.Stop()
-	select {
-	case <-drained:
-	case <-timer.C:
-		f.log.Warn("a transfer does not end")
 	}
 }
 

@@ -154,7 +154,7 @@ func (h *Hub) Drain(ctx context.Context) {
 		ended.Go(func() {
 			f.slots.close(fault.New(common.ErrorCodeDraining))
 			if f.joined() {
-				f.drain(ctx)
+				f.session.Drain(ctx)
 			}
 			f.end(wire.CloseRestart, "draining")
 		})

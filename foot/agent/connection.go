@@ -120,13 +120,10 @@ func (c *connection) stop(served <-chan error) error {
 		defer close(drained)
 		c.session.Drain(limit)
 	}()
-	atLast := time.NewTimer(c.drainTime + byeTime)
-	defer atLast.Stop()
 	select {
 	case <-drained:
 	case cause := <-served:
 		return cause
-	case <-atLast.C: // a disk does not answer
 	}
 	c.conn.Close(wire.CloseGoingAway, "the Foot stops")
 	timer := time.NewTimer(byeTime)
