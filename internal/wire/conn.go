@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"runtime"
 	"sync"
 	"time"
 
@@ -140,6 +141,9 @@ func (c *Conn) SendData(ctx context.Context, stream uuid.UUID, f frames.Frame) e
 	}
 	err = c.out.putData(ctx, stream, message)
 	if err == nil {
+		// While the socket takes frames as fast as they are made, nobody blocks here,
+		// and the scheduler would let the same few senders go on for milliseconds.
+		runtime.Gosched()
 		return nil
 	}
 	PutBuffer(message)
