@@ -101,17 +101,28 @@ test-documents:
 .PHONY: test-go
 test-go:
 	go test -race -timeout 9m ./...
+	@# The comparison with the schemas, all of it: with -race every sixteenth instance is tried.
+	go test -timeout 9m -v ./tools/framegen/difftest | { grep -v '^ *--- PASS\|^=== ' || true; }
 
-##   make fuzz      the fuzzers of the generated code, FUZZTIME=5m each; what they find is kept as a test
+##   make fuzz      every fuzzer, FUZZTIME=5m each (or 2000000x), and 300,000 random edits; what they find is kept as a test
 FUZZTIME ?= 5m
 .PHONY: fuzz
 fuzz: setup-go
-	@for name in $$(go test ./tools/framegen/difftest -list '^Fuzz' | grep '^Fuzz'); do \
-	  echo "$$name"; go test ./tools/framegen/difftest -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME); done
+	FRAMEGEN_DIFF_ROUNDS=300000 go test ./tools/framegen/difftest -timeout 30m -count=1 -v -run 'TestDecodersAgree|TestValidateAgrees' | { grep -v '^ *--- PASS\|^=== ' || true; }
+	@scripts/fuzz $(FUZZTIME)
 
+# A look, on every test run.
 .PHONY: test-fuzz
 test-fuzz:
-	@$(MAKE) --no-print-directory fuzz FUZZTIME=3s
+	@scripts/fuzz 10s DecodersAgree ./tools/framegen/difftest
+	@scripts/fuzz 3s 'FastPath|Payloads' ./tools/framegen/difftest
+
+##   make mutate    wrong versions of the generated code, which the tests must notice; SAMPLE=200 SEED=1 tries only so many
+SAMPLE ?= 0
+SEED ?= 1
+.PHONY: mutate
+mutate: setup-go
+	go run ./tools/framegen/mutate -sample $(SAMPLE) -seed $(SEED)
 
 ##   make bench-codec  what decoding and encoding frames costs against other ways, and hostile messages; exit 1 when a goal is missed
 .PHONY: bench-codec
