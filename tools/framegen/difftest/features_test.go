@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/vancetope/transfer/gen/api"
 	"github.com/vancetope/transfer/gen/frames"
 )
 
@@ -61,5 +62,36 @@ func TestAFrameOfAFeatureThatIsNotInForceIsUnexpected(t *testing.T) {
 				t.Errorf("%s: in force it is refused: %v", text, err)
 			}
 		}
+	}
+}
+
+// TestThePathOfAnotherFeatureIsNotRead: where a file came to lie is told only to
+// those who let the receiver choose.
+func TestThePathOfAnotherFeatureIsNotRead(t *testing.T) {
+	text := []byte(`{"type":"transfer_complete","transferId":"` + someID + `","bytesWritten":1,"hashCheck":"ok","ok":true,"error":null,"path":5}`)
+	decode := func(set frames.FeatureSet) error {
+		d := frames.Decoder{Features: set}
+		if _, err := d.DecodeForBrain(text); err != nil {
+			_, err = d.DecodeForFoot(text)
+			return err
+		}
+		return nil
+	}
+	if err := decode(0); err != nil {
+		t.Errorf("a base connection refuses it: %v", err)
+	}
+	if err := decode(frames.FeatureOnExisting); err == nil {
+		t.Error("in force it takes a number")
+	}
+}
+
+func TestALimitOutsideItsBoundsIsRefused(t *testing.T) {
+	for limit, valid := range map[int64]bool{0: false, 1: true, 2: true, 999: true, 1000: true, 1001: false} {
+		if err := (api.ListTransfersParams{Limit: &limit}).Validate(); (err == nil) != valid {
+			t.Errorf("limit %d: %v", limit, err)
+		}
+	}
+	if err := (api.ListTransfersParams{}).Validate(); err != nil {
+		t.Errorf("no limit: %v", err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/vancetope/transfer/gen/frames"
 )
 
-// misplaced says how a refusal names another place than the schemas, which refuse
-// the text too; "" if it names one of those where they find something wrong. A
+// misplaced says how a refusal names another place or rule than the schemas, which
+// refuse the text too; "" if it names one of those that they find broken. A
 // text that is not I-JSON, and a number that is not looked at, have no place there.
 func misplaced(refusal, want error) string {
 	var schemas *jsonschema.ValidationError
@@ -27,10 +27,10 @@ func misplaced(refusal, want error) string {
 		return ""
 	}
 	found := places(schemas)
-	if slices.Contains(found, place) && rule != "syntax" {
+	if slices.Contains(found, fault{place, rule}) {
 		return ""
 	}
-	return fmt.Sprintf("refused at %q for its %s, where the schemas find something wrong at %q", place, rule, found)
+	return fmt.Sprintf("refused at %q for its %s, where the schemas find %q", place, rule, found)
 }
 
 func placeOf(refusal error) (place, rule string) {
@@ -45,30 +45,40 @@ func placeOf(refusal error) (place, rule string) {
 	return "", ""
 }
 
-// places are the JSON pointers of everything that the schemas find wrong; of a
-// member that is missing or unknown it is the member's own.
-func places(e *jsonschema.ValidationError) []string {
-	if len(e.Causes) > 0 {
-		var below []string
-		for _, cause := range e.Causes {
-			below = append(below, places(cause)...)
-		}
-		return below
+// fault is a place and the keyword that is broken there.
+type fault struct{ Place, Rule string }
+
+// places are everything that the schemas find wrong; of a member that is missing
+// or unknown the place is the member's own.
+func places(e *jsonschema.ValidationError) []fault {
+	at := pointer(e.InstanceLocation)
+	var found []fault
+	for _, cause := range e.Causes {
+		found = append(found, places(cause)...)
 	}
-	var members []string
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
-		members = k.Missing
+		for _, member := range k.Missing {
+			found = append(found, fault{at + pointer([]string{member}), "required"})
+		}
 	case *kind.AdditionalProperties:
-		members = k.Properties
+		for _, member := range k.Properties {
+			found = append(found, fault{at + pointer([]string{member}), "unknown"})
+		}
+	case *kind.Type:
+		found = append(found, fault{at, "type"}, fault{at, "null"})
+	case *kind.Not:
+		found = append(found, fault{at, "not"})
+	case *kind.AnyOf:
+		found = append(found, fault{at, "anyOf"})
+	case *kind.Pattern: // three patterns pin formats, which the reader parses
+		found = append(found, fault{at, "pattern"}, fault{at, "format"}, fault{at, "contentEncoding"})
 	default:
-		return []string{pointer(e.InstanceLocation)}
+		if path := e.ErrorKind.KeywordPath(); len(path) > 0 {
+			found = append(found, fault{at, path[0]})
+		}
 	}
-	var out []string
-	for _, member := range members {
-		out = append(out, pointer(append(slices.Clone(e.InstanceLocation), member)))
-	}
-	return out
+	return found
 }
 
 var escape = strings.NewReplacer("~", "~0", "/", "~1")

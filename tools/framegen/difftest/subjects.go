@@ -28,22 +28,24 @@ type Subject struct {
 // with every extension.
 const allFeatures = ^frames.FeatureSet(0)
 
-// DecodeFrame decodes a frame as whoever may receive it.
+// DecodeFrame decodes a frame as whoever may receive it. What one role refuses is
+// put to the other whatever the reason: what is no I-JSON is refused before anybody
+// asks who receives it.
 func DecodeFrame(text []byte) (Message, error) {
 	d := frames.Decoder{Features: allFeatures}
 	f, err := d.DecodeForBrain(text)
 	if err == nil {
 		return f, nil
 	}
+	f, other := d.DecodeForFoot(text)
+	if other == nil {
+		return f, nil
+	}
 	var wrong *frames.DecodeError
-	if errors.As(err, &wrong) && wrong.Code != common.ErrorCodeUnexpectedFrame {
+	if errors.As(other, &wrong) && wrong.Code == common.ErrorCodeUnexpectedFrame {
 		return nil, err
 	}
-	f, err = d.DecodeForFoot(text)
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
+	return nil, other
 }
 
 // tool adapts a generated decoder.
