@@ -79,7 +79,7 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request, id Identity, shaken 
 		}
 		features := frames.ParseFeatures(hello.Features) & transfer.Features
 		newcomer := &foot{id: id, told: describe(id, hello, features), features: features, log: log,
-			slots: newSlots(h.cfg.MaxConcurrent), ready: make(chan struct{})}
+			slots: newSlots(h.cfg.MaxConcurrent), reports: wire.Reports(), ready: make(chan struct{})}
 		if err := h.register(newcomer); err != nil {
 			return nil, &wire.Refusal{Err: fault.From(err), CloseCode: wire.CloseRestart}
 		}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/time/rate"
+
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/gen/frames"
 	"github.com/vancetope/transfer/internal/fault"
@@ -25,6 +27,8 @@ type foot struct {
 	log      *slog.Logger
 	// slots bound the transfers that run at once.
 	slots *slots
+	// reports is the pace at which its error frames are logged.
+	reports *rate.Sometimes
 
 	// ready is closed when the handshake is over, well or not. Then conn and
 	// session are set, or stay nil.
@@ -97,7 +101,9 @@ func (f *foot) HandleHello(*frames.Hello) error {
 // HandleErrorFrame notes what the Foot could not use. It has no effect: the
 // timers of the transfer decide.
 func (f *foot) HandleErrorFrame(e *frames.ErrorFrame) error {
-	f.log.Warn("Foot reports a frame it could not use", "code", safetext.Escape(string(e.Code)), "message", safetext.Escape(e.Message))
+	f.reports.Do(func() {
+		f.log.Warn("Foot reports a frame it could not use", "code", safetext.Escape(string(e.Code)), "message", safetext.Escape(e.Message))
+	})
 	return nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/vancetope/transfer/foot/sandbox"
 	"github.com/vancetope/transfer/foot/ui"
 	"github.com/vancetope/transfer/gen/frames"
@@ -32,6 +34,7 @@ type connection struct {
 	project *sandbox.Project
 	ui      ui.UI
 	log     *slog.Logger
+	reports *rate.Sometimes // the pace at which error frames are logged
 
 	drainTime time.Duration
 	// useful: a byte arrived for good on this connection.
@@ -63,7 +66,7 @@ func (a *Agent) open(ctx context.Context, conn *wire.Conn, w *frames.Welcome) (*
 	}
 	features := inForce(w)
 	conn.SetFeatures(features)
-	c := &connection{conn: conn, project: project, ui: a.UI, log: a.Log, drainTime: a.DrainTime}
+	c := &connection{conn: conn, project: project, ui: a.UI, log: a.Log, reports: wire.Reports(), drainTime: a.DrainTime}
 	c.session = transfer.NewSession(conn, transfer.Config{
 		Role:            transfer.Foot,
 		ChunkSize:       t.chunkSize,

@@ -26,7 +26,9 @@ func (c *connection) HandleWelcome(*frames.Welcome) error {
 // HandleErrorFrame only keeps what the Brain could not use: an error frame ends
 // nothing, and answering it could go on for ever.
 func (c *connection) HandleErrorFrame(f *frames.ErrorFrame) error {
-	c.log.Warn("the Brain could not use a frame", "code", f.Code, "message", safetext.Escape(f.Message), "transfer", f.TransferID)
+	c.reports.Do(func() {
+		c.log.Warn("the Brain could not use a frame", "code", f.Code, "message", safetext.Escape(f.Message), "transfer", f.TransferID)
+	})
 	return nil
 }
 
