@@ -489,7 +489,7 @@ func TestNoSequenceOfEventsBreaksTheReceiver(t *testing.T) {
 		}
 		runRandom(t, m, []event{eBegin, eInit, eOK, eNo, eChunk0, eChunk1, eDone, eFailed, eFinishOK, eFinishNo,
 			eBadInit, eBadChunk, eBadAnswer, eBadFinish, eTimeout, eCancel, eLost,
-			eHashing, eApproval, eEnough, eBadProgress, eBadCancel,
+			eHashing, eApproval, eVerifying, eEnough, eBadProgress, eBadCancel,
 			frameEvent(&frames.TransferChunk{TransferID: someID, Seq: 2, Last: true}),
 			frameEvent(&frames.TransferChunk{TransferID: someID, Seq: 1, Bytes: fileData[6:]})})
 	})
@@ -497,11 +497,10 @@ func TestNoSequenceOfEventsBreaksTheReceiver(t *testing.T) {
 
 func TestNoSequenceOfEventsBreaksTheSender(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var m machine
-		m = newSender(someID, 100, rapid.Bool().Draw(t, "requested"), anyTerms(t))
+		var m machine = newSender(someID, 100, rapid.Bool().Draw(t, "requested"), anyTerms(t))
 		runRandom(t, m, []event{eBegin, eInit, eOK, eNo, eChunk0, eDone, eFailed, eFinishOK, eFinishNo,
 			eBadInit, eBadChunk, eBadAnswer, eBadFinish, eTimeout, eCancel, eLost,
-			eHashing, eApproval, eEnough, eBadProgress, eBadCancel})
+			eHashing, eApproval, eVerifying, eEnough, eBadProgress, eBadCancel})
 	})
 }
 
