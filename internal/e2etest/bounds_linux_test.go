@@ -2,6 +2,7 @@ package e2etest
 
 import (
 	"bufio"
+	"flag"
 	"fmt"
 	"net"
 	"net/http"
@@ -84,11 +85,10 @@ func served(t testing.TB, w *World, dir, name string) {
 	}
 }
 
+// rowLength is scaled down in `make test`; `make soak` makes it ten thousand.
+var rowLength = flag.Int("row", 600, "how many transfers are made in a row")
+
 func TestTenThousandTransfersInARowLeaveMemoryFilesAndMapsAsBefore(t *testing.T) {
-	transfers := 600 // the soak makes it ten thousand
-	if n, err := strconv.Atoi(os.Getenv("VANCETOPE_ROW")); err == nil {
-		transfers = n
-	}
 	w, dir := shippedWorld(t, nil)
 	for _, at := range []string{w.AtFoot("f"), w.AtBrain(dir, "f")} {
 		WriteFile(t, at, 5000, 0o644, anHourAgo)
@@ -109,7 +109,7 @@ func TestTenThousandTransfersInARowLeaveMemoryFilesAndMapsAsBefore(t *testing.T)
 	}
 	move(300) // pools and caches fill
 	brain, foot := usageOf(t, w.Brain.PID()), usageOf(t, w.Foot.PID())
-	move(transfers)
+	move(*rowLength)
 	brain.stays(t, w.Brain.Child, 16<<20)
 	foot.stays(t, w.Foot.Child, 8<<20)
 	if left := running(t, w.Agent); len(left) > 0 {
