@@ -25,10 +25,10 @@ func (o *Oracle) CompareOutbound(s Subject, m Message) (valid bool, difference s
 	if broken := !validText(reflect.ValueOf(m)); broken != (err != nil) {
 		return invalid == nil, fmt.Sprintf("text that is not UTF-8: %t; AppendJSON says %v", broken, err)
 	}
+	if difference := parts(m, text, invalid); difference != "" {
+		return invalid == nil, difference
+	}
 	if err == nil {
-		if difference := parts(m, text, invalid); difference != "" {
-			return invalid == nil, difference
-		}
 		err = o.Accepts(s.File, text)
 	}
 	if (invalid == nil) != (err == nil) {
@@ -47,7 +47,8 @@ func parts(whole Message, text []byte, invalid error) (difference string) {
 	}
 	eachPart(reflect.ValueOf(whole).Elem(), "", func(at string, part Message) {
 		own, err := part.AppendJSON(nil)
-		if err != nil || !bytes.Contains(text, own) {
+		broken := !validText(reflect.ValueOf(part))
+		if broken != (err != nil) || !broken && len(text) > 0 && (len(own) == 0 || !bytes.Contains(text, own)) {
 			difference = fmt.Sprintf("%s encodes to %.200s, %v, which is not in %.200s", at, own, err, text)
 		}
 		inside := place != "" && strings.HasPrefix(place, at+"/")

@@ -83,12 +83,18 @@ func places(e *jsonschema.ValidationError) []fault {
 
 var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
-// pointer writes names as refusals do, with everything escaped that is not ASCII.
+// pointer writes names as refusals do: 64 bytes of them, with everything escaped
+// that is not ASCII.
 func pointer(tokens []string) string {
+	const longest = 64
 	var out strings.Builder
 	for _, token := range tokens {
+		cut := ""
+		if len(token) > longest {
+			token, cut = token[:longest], "..."
+		}
 		quoted := strconv.QuoteToASCII(token)
-		out.WriteString("/" + escape.Replace(quoted[1:len(quoted)-1]))
+		out.WriteString("/" + escape.Replace(quoted[1:len(quoted)-1]) + cut)
 	}
 	return out.String()
 }

@@ -76,7 +76,7 @@ func run(sample int, seed uint64, edits int, report string) error {
 func writeReport(path string, picked []mutant, verdicts map[int]string) error {
 	var out strings.Builder
 	for _, m := range picked {
-		fmt.Fprintf(&out, "%s\t%s\t%s\n", m.Kind, m.Key, verdicts[m.ID])
+		fmt.Fprintf(&out, "%s\t%s\t%s\n", m.Kind, m.Key, strings.Join(strings.Fields(verdicts[m.ID]), " "))
 	}
 	return os.WriteFile(path, []byte(out.String()), 0o644)
 }
