@@ -129,16 +129,16 @@ mutate: setup-go
 bench-codec: setup-go
 	go run ./tools/framegen/codecbench
 
-##   make soak      random faults for SOAK (default 30m), then a long row; SEED=n replays
-# At most 40 minutes. The seed is printed; ROUND=n begins at the round that failed.
-SOAK  ?= 30m
-SEED  ?= 0
-ROUND ?= 0
-ROW   ?= 10000
+##   make soak      random faults for SOAK (default 30m), then a long row; SOAK_SEED=n replays
+# At most 40 minutes. The seed is printed; SOAK_ROUND=n begins at the round that failed.
+SOAK       ?= 30m
+SOAK_SEED  ?= 0
+SOAK_ROUND ?= 0
+SOAK_ROW   ?= 10000
 .PHONY: soak
 soak: setup-go
-	go test -v -count=1 -timeout 40m -run '^TestSoak$$' ./internal/e2etest -soak $(SOAK) -seed $(SEED) -round $(ROUND)
-	go test -v -count=1 -timeout 10m -run '^TestTenThousandTransfersInARow' ./internal/e2etest -row $(ROW)
+	go test -v -count=1 -timeout 40m -run '^TestSoak$$' ./internal/e2etest -soak $(SOAK) -seed $(SOAK_SEED) -round $(SOAK_ROUND)
+	go test -v -count=1 -timeout 10m -run '^TestTenThousandTransfersInARow' ./internal/e2etest -row $(SOAK_ROW)
 
 ##   make clean     remove what was built
 .PHONY: clean
