@@ -100,9 +100,9 @@ test-documents:
 
 .PHONY: test-go
 test-go:
-	go test -race -timeout 9m ./...
+	go test -race -timeout 20m ./...
 	@# The comparison with the schemas, all of it: with -race every sixteenth instance is tried.
-	go test -timeout 9m -v ./tools/framegen/difftest | { grep -v '^ *--- PASS\|^=== ' || true; }
+	go test -timeout 20m -v ./tools/framegen/difftest | { grep -v '^ *--- PASS\|^=== ' || true; }
 
 ##   make fuzz      every fuzzer, FUZZTIME=5m each (or 2000000x), and 300,000 random edits; what they find is kept as a test
 FUZZTIME ?= 5m
