@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,7 +47,7 @@ func (l *logBuffer) String() string {
 type Child struct {
 	*launch.Process
 	log      *logBuffer
-	expected bool // the test took over the judgement of the exit code
+	expected atomic.Bool // the test took over the judgement of the exit code
 }
 
 func startChild(t testing.TB, path string, home string, args ...string) *Child {
@@ -74,7 +75,7 @@ func childEnvironment(home string) []string {
 
 func (c *Child) finish(t testing.TB) {
 	code := c.Process.Stop(Patience)
-	if !c.expected && code != 0 {
+	if !c.expected.Load() && code != 0 {
 		t.Errorf("%s ended with exit code %d, want 0", c.Name(), code)
 	}
 	log := c.Log()
@@ -101,20 +102,20 @@ func (c *Child) Log() string { return c.log.String() }
 // Stop ends the child as an operator would and returns its exit code, which
 // the caller judges.
 func (c *Child) Stop() int {
-	c.expected = true
+	c.expected.Store(true)
 	return c.Process.Stop(Patience)
 }
 
 // Kill ends the child without warning.
 func (c *Child) Kill() {
-	c.expected = true
+	c.expected.Store(true)
 	c.Process.Kill()
 }
 
 // Wait waits for the child's own end and returns its exit code.
 func (c *Child) Wait(t testing.TB) int {
 	t.Helper()
-	c.expected = true
+	c.expected.Store(true)
 	select {
 	case <-c.Done():
 	case <-time.After(Patience):

@@ -194,15 +194,25 @@ func TestAChunkCostsOneAllocation(t *testing.T) {
 	}
 	decoder := frames.Decoder{Buffer: func(n int) []byte { return payload[:n] }}
 	var frame frames.Frame
-	if n := testing.AllocsPerRun(100, func() { frame, err = decoder.DecodeForBrain(text) }); err != nil || n > 1 {
+	if n := fewestAllocs(func() { frame, err = decoder.DecodeForBrain(text) }); err != nil || n > 1 {
 		t.Errorf("reading allocates %v times (%v)", n, err)
 	}
-	if n := testing.AllocsPerRun(100, func() { text, err = frame.AppendJSON(text[:0]) }); err != nil || n > 0 {
+	if n := fewestAllocs(func() { text, err = frame.AppendJSON(text[:0]) }); err != nil || n > 0 {
 		t.Errorf("writing into a buffer allocates %v times (%v)", n, err)
 	}
-	if n := testing.AllocsPerRun(100, func() { text, err = frame.AppendJSON(nil) }); err != nil || n > 1 {
+	if n := fewestAllocs(func() { text, err = frame.AppendJSON(nil) }); err != nil || n > 1 {
 		t.Errorf("writing allocates %v times (%v)", n, err)
 	}
+}
+
+// fewestAllocs is the least of several counts: what the runtime and other
+// goroutines allocate meanwhile is counted too.
+func fewestAllocs(run func()) float64 {
+	least := testing.AllocsPerRun(100, run)
+	for range 9 {
+		least = min(least, testing.AllocsPerRun(100, run))
+	}
+	return least
 }
 
 var anID = [16]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
