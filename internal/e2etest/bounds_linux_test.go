@@ -86,7 +86,7 @@ func served(t testing.TB, w *World, dir, name string) {
 }
 
 // rowLength is scaled down in `make test`; `make soak` makes it ten thousand.
-var rowLength = flag.Int("row", 600, "how many transfers are made in a row")
+var rowLength = flag.Int("row", 300, "how many transfers are made in a row")
 
 func TestTenThousandTransfersInARowLeaveMemoryFilesAndMapsAsBefore(t *testing.T) {
 	w, dir := shippedWorld(t, nil)

@@ -159,6 +159,7 @@ type step struct {
 	raw     string   // instead of msg when not empty
 	binary  bool     // sent as a binary message
 	waitFor []string // frame types of which one must have come before the next step
+	settle  bool     // the next step waits until this one was read, whatever it does
 	late    bool     // sent only when the other side has given up
 }
 
@@ -185,6 +186,9 @@ func (l *line) play(t testing.TB, script []step, ended <-chan struct{}) {
 			kind = websocket.BinaryMessage
 		}
 		l.write(t, kind, s.text(t))
+		if s.settle {
+			l.settle(t)
+		}
 		if len(s.waitFor) > 0 {
 			l.hear(t, s, ended)
 		}
@@ -202,7 +206,7 @@ func (l *line) hear(t testing.TB, s step, ended <-chan struct{}) {
 			if !open {
 				t.Fatalf("the connection ended before the answer to %s", s.name)
 			}
-			if typed(s.waitFor...)(m) && (m.Str("type") != "transfer_chunk" || m["last"] == true) {
+			if m["transferId"] == s.msg["transferId"] && typed(s.waitFor...)(m) && (m.Str("type") != "transfer_chunk" || m["last"] == true) {
 				return
 			}
 		case <-ended:
@@ -228,6 +232,29 @@ func changed(name string, alter func(Message)) fault {
 	}}
 }
 
+// ahead is a fault that sends a bad copy of the message first: it must have no
+// effect on the transfer.
+func ahead(name string, spoil func(s *step, i int)) fault {
+	return fault{"a copy " + name, func(script []step, i int) []step {
+		raw, err := json.Marshal(script[i].msg)
+		if err != nil {
+			return nil
+		}
+		bad := step{name: name, msg: script[i].msg, raw: string(raw), settle: true}
+		spoil(&bad, i)
+		return append(script[:i:i], append([]step{bad}, script[i:]...)...)
+	}}
+}
+
+// alter changes the JSON of a step.
+func (s *step) alter(change func(Message)) {
+	m := maps.Clone(s.msg)
+	change(m)
+	if raw, err := json.Marshal(m); err == nil {
+		s.raw = string(raw)
+	}
+}
+
 const unknownID = "0198c0de-0000-7000-8000-00000000dead"
 
 // frameFaults is what can happen to any frame on its way or by its sender's
@@ -237,10 +264,7 @@ func frameFaults(foreign string) []fault {
 		{"drop", func(s []step, i int) []step { return append(s[:i:i], s[i+1:]...) }},
 		{"duplicate", func(s []step, i int) []step {
 			twice := s[i]
-			twice.waitFor = nil
-			if twice.name == "init" || twice.name == "request" {
-				twice.waitFor = []string{"error", "transfer_init_response", "transfer_finish"} // it is refused
-			}
+			twice.waitFor, twice.settle = nil, true
 			return append(s[:i+1:i+1], append([]step{twice}, s[i+1:]...)...)
 		}},
 		{"reorder", func(s []step, i int) []step {
@@ -248,24 +272,13 @@ func frameFaults(foreign string) []fault {
 				return nil
 			}
 			s[i], s[i+1] = s[i+1], s[i]
-			if i == 0 {
-				s[0].waitFor = []string{"error"} // nothing has begun yet
-			} else {
+			s[i].settle, s[i].waitFor = true, nil // too early for an answer
+			if i > 0 {
 				s[i+1].waitFor = nil // it may be over already
 			}
 			return s
 		}},
 		{"delay", func(s []step, i int) []step { s[i].late = true; return s }},
-		{"truncate", func(s []step, i int) []step {
-			raw, err := json.Marshal(s[i].msg)
-			if err != nil {
-				return nil
-			}
-			s[i].raw = string(raw[:len(raw)/2])
-			return s
-		}},
-		{"binary", func(s []step, i int) []step { s[i].binary = true; return s }},
-		changed("unknown type", func(m Message) { m["type"] = "transfer_teleport" }),
 		changed("unknown field", func(m Message) { m["fromTheFuture"] = map[string]any{"a": 1} }),
 		changed("wrong JSON type", func(m Message) {
 			for _, name := range []string{"totalSize", "seq", "ok"} {
@@ -277,23 +290,21 @@ func frameFaults(foreign string) []fault {
 				m["localPath"] = 7
 			}
 		}),
-		{"unknown id", func(s []step, i int) []step {
-			s[i].msg = maps.Clone(s[i].msg)
-			s[i].msg["transferId"] = fmt.Sprintf("0198c0de-0000-7000-8001-%012x", i)
-			return s
-		}},
-		changed("no id", func(m Message) { delete(m, "transferId") }),
-		{"member twice", func(s []step, i int) []step {
-			raw, err := json.Marshal(s[i].msg)
-			if err != nil {
-				return nil
-			}
-			s[i].raw = strings.TrimSuffix(string(raw), "}") + `,"transferId":"` + s[i].msg.Str("transferId") + `"}`
-			return s
-		}},
+		ahead("truncated", func(s *step, _ int) { s.raw = s.raw[:len(s.raw)/2] }),
+		ahead("as a binary message", func(s *step, _ int) { s.binary = true }),
+		ahead("of unknown type", func(s *step, _ int) { s.alter(func(m Message) { m["type"] = "transfer_teleport" }) }),
+		ahead("of unknown id", func(s *step, i int) {
+			s.alter(func(m Message) { m["transferId"] = fmt.Sprintf("0198c0de-0000-7000-8001-%012x", i) })
+		}),
+		ahead("without id", func(s *step, _ int) { s.alter(func(m Message) { delete(m, "transferId") }) }),
+		ahead("with a member twice", func(s *step, _ int) {
+			s.raw = strings.TrimSuffix(s.raw, "}") + `,"transferId":"` + s.msg.Str("transferId") + `"}`
+		}),
 	}
 	if foreign != "" {
-		faults = append(faults, changed("another Foot's id", func(m Message) { m["transferId"] = foreign }))
+		faults = append(faults, ahead("of another Foot's id", func(s *step, _ int) {
+			s.alter(func(m Message) { m["transferId"] = foreign })
+		}))
 	}
 	return faults
 }

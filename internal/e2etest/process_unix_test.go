@@ -182,7 +182,7 @@ func (b *battlefield) kill(t *testing.T, tool, state, victim string) {
 
 func TestStoppingEitherSideAtEachStateEndsByATimeoutAndLeavesNothing(t *testing.T) {
 	t.Parallel()
-	b := newBattlefield(t, map[string]string{"vance.transfer.phase-timeout": "1s", "vance.transfer.ping-interval": "5s"})
+	b := newBattlefield(t, map[string]string{"vance.transfer.phase-timeout": "500ms", "vance.transfer.ping-interval": "5s"})
 	for tool, at := range states {
 		for _, state := range at {
 			for _, victim := range []string{"foot", "brain"} {
@@ -215,7 +215,7 @@ func (b *battlefield) stop(t *testing.T, tool, state, victim string) {
 			return
 		}
 		// Longer than every phase: the other side must have given up by then.
-		timer := time.NewTimer(1500 * time.Millisecond)
+		timer := time.NewTimer(800 * time.Millisecond)
 		defer timer.Stop()
 		<-timer.C
 		if err := child.Signal(syscall.SIGCONT); err != nil {
