@@ -63,7 +63,24 @@ func (before usage) stays(t testing.TB, child *Child, more int64) {
 func shippedWorld(t *testing.T, settings map[string]string) (*World, string) {
 	t.Helper()
 	w := NewWorld(t, WorldOptions{Binaries: ShippedBinaries(t), BrainSettings: settings, FootSettings: settings})
-	return w, w.NewDir(t)
+	dir := w.NewDir(t)
+	fillPools(t, w)
+	return w, dir
+}
+
+// fillPools makes the Brain open what it keeps open between calls, connections
+// of agents and of its database, so that it does not look like a leak later.
+func fillPools(t *testing.T, w *World) {
+	t.Helper()
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			if got := attempt(Bounded(t), w.Agent, "transfer_status", map[string]any{}); !got.OK {
+				t.Errorf("transfer_status answers %s", got)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // served checks that a transfer in each direction goes well within a time in
