@@ -105,7 +105,13 @@ type Config struct {
 
 // Incoming is the place of a file that is being received.
 type Incoming struct {
+	// Staging is the open place, nil where a person has to approve first.
 	Staging Staging
+	// Ask, if set, returns nil once a person has approved. No phase's time runs
+	// meanwhile, and nothing was written. Only then Stage opens the place. Both
+	// run on the transfer's own goroutine; Ask has to bound its time by itself.
+	Ask   func(ctx context.Context) error
+	Stage func(ctx context.Context) (Staging, error)
 	// Path names the target in events, relative to its root; "" for the target
 	// as the peer named it.
 	Path string
@@ -120,6 +126,9 @@ type Outgoing struct {
 	// Name tells the receiver what the file was called: its base name or its
 	// root-relative path, never an absolute one.
 	Name string
+	// Ask, if set, returns nil once a person has approved; nothing is read
+	// before. As Incoming's.
+	Ask func(ctx context.Context) error
 	// Release, if set, is called once after the source is closed.
 	Release func()
 }

@@ -22,6 +22,7 @@ const (
 	recvRequested           // the upload request is out, transfer_init is not in
 	recvRefusing            // nobody wants it any more; transfer_init will be refused
 	recvOpening             // the place is being opened
+	recvAsking              // a person of this side is asked
 	recvReceiving           // chunks are coming in
 	recvFinishing           // the last chunk is in, the file is not published
 	recvClosing             // it failed, the worker puts its things away
@@ -60,6 +61,8 @@ type receiver struct {
 	next, received, written int64
 	queued                  int
 
+	// asked: a person of this side was asked, so the sender hears how it goes on.
+	asked bool
 	// peer is what the sender tells of its own progress.
 	peer   reported
 	answer answer
@@ -114,9 +117,22 @@ func init() {
 			evProgress:   receiver.ignore,
 			evPeerCancel: receiver.takeCancel,
 			evInvalid:    receiver.takeInvalid,
+			evAsk:        receiver.askPerson,
 			evOpened:     receiver.accept,
 			evFailed:     receiver.fail,
 			evTimeout:    receiver.timeOut,
+			evCancel:     receiver.cancel,
+			evLost:       receiver.lose,
+		},
+		// People take their time, and have an end of it elsewhere.
+		recvAsking: {
+			evInit:       receiver.duplicate,
+			evFinish:     receiver.senderGaveUp,
+			evProgress:   receiver.ignore,
+			evPeerCancel: receiver.takeCancel,
+			evInvalid:    receiver.takeInvalid,
+			evApproved:   receiver.stage,
+			evFailed:     receiver.fail,
 			evCancel:     receiver.cancel,
 			evLost:       receiver.lose,
 		},
@@ -353,6 +369,16 @@ func (r receiver) refuseLate(ev event) (receiver, []effect) {
 	return r, []effect{send(refuse(r.id, r.failed)), forget}
 }
 
+func (r receiver) askPerson(event) (receiver, []effect) {
+	r.state, r.shown, r.asked = recvAsking, StateApproval, true
+	return r, []effect{pause, do(jobAsk)}
+}
+
+func (r receiver) stage(event) (receiver, []effect) {
+	r.state, r.shown = recvOpening, StateHashing
+	return r, []effect{do(jobStage), arm}
+}
+
 func (r receiver) accept(event) (receiver, []effect) {
 	r.state, r.shown, r.answer = recvReceiving, StateStreaming, answerComplete
 	return r, []effect{send(&frames.TransferInitResponse{TransferID: r.id, Ok: true}), arm}
@@ -552,6 +578,8 @@ func (r *receiver) view() view {
 	switch r.state {
 	case recvRequested:
 		return view{state: r.shown, bytes: r.peer.bytes, total: r.peer.total}
+	case recvOpening, recvAsking:
+		return view{state: r.shown, total: r.total, shared: r.asked}
 	case recvReceiving, recvFinishing:
 		return view{state: r.shown, bytes: r.written, total: r.total, shared: true}
 	}

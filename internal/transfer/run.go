@@ -100,7 +100,7 @@ func (t *transfer) deliver(ev *event) (rejected bool) {
 func (t *transfer) advance(ev *event) (rejected bool) {
 	for pending := []*event{ev}; len(pending) > 0; pending = pending[1:] {
 		effects := t.machine.step(*pending[0])
-		if k := pending[0].kind; (k == evOpened || k == evPublished) && pending[0].path != "" {
+		if k := pending[0].kind; (k == evAsk || k == evOpened || k == evPublished) && pending[0].path != "" {
 			t.path = pending[0].path // a publication may have given it another name
 		}
 		t.notice()
@@ -138,6 +138,8 @@ func (t *transfer) perform(fx effect, cause *event) *event {
 	case fxConfirm:
 		t.clock.set(t.session.cfg.ConfirmTimeout)
 		t.blockedBefore = t.session.budget.blocked()
+	case fxPause:
+		t.clock.stop()
 	case fxGrace:
 		if cause.kind == evLost {
 			t.clock.set(lostGrace)
@@ -325,6 +327,9 @@ func (t *transfer) tellPeer() *event {
 	v := t.machine.view()
 	if !v.shared || !t.told.due(v, time.Now()) {
 		return nil
+	}
+	if v.state == StateApproval {
+		v.total = 0 // how large a file is, is for the person to tell
 	}
 	err := t.session.link.SendControl(&frames.TransferProgress{TransferID: t.id,
 		State: frames.ProgressState(v.state), Bytes: v.bytes, TotalBytes: v.total})

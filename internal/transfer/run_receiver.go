@@ -23,6 +23,12 @@ func (w *receiveWorker) do(t *transfer, next task) {
 	switch next.job {
 	case jobOpen:
 		err = w.openPlace(t, next.init)
+	case jobAsk:
+		if err = w.in.Ask(t.ctx); err == nil {
+			t.drive(event{kind: evApproved})
+		}
+	case jobStage:
+		err = w.stage(t)
 	case jobWrite:
 		err = w.write(t, next)
 	case jobPublish:
@@ -39,7 +45,22 @@ func (w *receiveWorker) openPlace(t *transfer, init *frames.TransferInit) error 
 		return err
 	}
 	w.in, w.digest = in, sha256.New()
+	if in.Ask != nil {
+		t.drive(event{kind: evAsk, path: in.Path})
+		return nil
+	}
 	t.drive(event{kind: evOpened, path: in.Path})
+	return nil
+}
+
+// stage opens the place that a person has approved.
+func (w *receiveWorker) stage(t *transfer) error {
+	staging, err := w.in.Stage(t.ctx)
+	if err != nil {
+		return err
+	}
+	w.in.Staging = staging
+	t.drive(event{kind: evOpened})
 	return nil
 }
 
@@ -93,6 +114,9 @@ func (w *receiveWorker) letGo(t *transfer) {
 	w.in = nil
 	if in.Release != nil {
 		defer in.Release()
+	}
+	if in.Staging == nil { // it was not approved
+		return
 	}
 	if err := in.Staging.Discard(); err != nil {
 		t.session.log.Warn("a staging file could not be removed", "transferId", t.id, "error", err)

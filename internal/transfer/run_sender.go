@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash"
 	"io"
+	"sync"
 
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/gen/frames"
@@ -38,6 +39,10 @@ func (w *sendWorker) do(t *transfer, next task) {
 	switch next.job {
 	case jobOpen:
 		err = w.openSource(t)
+	case jobAsk:
+		if err = w.out.Ask(t.ctx); err == nil {
+			t.drive(event{kind: evApproved})
+		}
 	case jobHash:
 		err = w.hashSource(t)
 	case jobStream:
@@ -59,7 +64,7 @@ func (w *sendWorker) openSource(t *transfer) error {
 	if out.Name != "" {
 		offer.Source = &out.Name
 	}
-	t.drive(event{kind: evOpened, n: w.size, init: offer})
+	t.drive(event{kind: evOpened, n: w.size, init: offer, asks: out.Ask != nil})
 	return nil
 }
 
@@ -75,8 +80,28 @@ func attrsOf(src Source) *common.FileAttrs {
 }
 
 func (w *sendWorker) hashSource(t *transfer) error {
-	w.buffer = make([]byte, max(hashBuffer, w.chunk))
+	size := max(hashBuffer, w.chunk)
+	if w.size < int64(size) {
+		size = int(w.size)
+	}
+	w.buffer = make([]byte, size)
 	digest := sha256.New()
+	hashParts := w.hashInTurns
+	if w.size > int64(2*size) {
+		hashParts = w.hashWhileReading
+	}
+	if err := hashParts(t, digest); err != nil {
+		return err
+	}
+	if err := w.out.Source.CheckUnchanged(); err != nil {
+		return err
+	}
+	t.drive(event{kind: evHashed, hash: digestText(digest)})
+	return nil
+}
+
+// hashInTurns reads a part, hashes it, and so on.
+func (w *sendWorker) hashInTurns(t *transfer, digest hash.Hash) error {
 	for offset := int64(0); offset < w.size; {
 		if t.ctx.Err() != nil {
 			return fault.New(common.ErrorCodeCancelled)
@@ -89,11 +114,63 @@ func (w *sendWorker) hashSource(t *transfer) error {
 		offset += int64(len(part))
 		t.drive(event{kind: evRead, n: int64(len(part))})
 	}
-	if err := w.out.Source.CheckUnchanged(); err != nil {
-		return err
-	}
-	t.drive(event{kind: evHashed, hash: digestText(digest)})
 	return nil
+}
+
+// hashWhileReading hashes one part while the next is read: nothing else of the
+// transfer runs yet, so that a processor is free for it.
+func (w *sendWorker) hashWhileReading(t *transfer, digest hash.Hash) error {
+	ctx, stop := context.WithCancel(t.ctx)
+	full, free := make(chan readPart), make(chan []byte, 2)
+	free <- w.buffer
+	free <- make([]byte, len(w.buffer))
+	var reader sync.WaitGroup
+	reader.Go(func() { w.readParts(ctx, full, free) })
+	defer reader.Wait()
+	defer stop()
+	for part := range full {
+		if part.err != nil {
+			return part.err
+		}
+		digest.Write(part.bytes)
+		t.drive(event{kind: evRead, n: int64(len(part.bytes))})
+		free <- part.bytes[:len(w.buffer)]
+	}
+	if t.ctx.Err() != nil {
+		return fault.New(common.ErrorCodeCancelled)
+	}
+	return nil
+}
+
+// readPart is a part of the source, or why it could not be read.
+type readPart struct {
+	bytes []byte
+	err   error
+}
+
+// readParts reads the whole source into buffers that come from free, and closes
+// full at the end, after an error, or when ctx is done.
+func (w *sendWorker) readParts(ctx context.Context, full chan<- readPart, free <-chan []byte) {
+	defer close(full)
+	for offset := int64(0); offset < w.size; {
+		var part readPart
+		select {
+		case buffer := <-free:
+			part.bytes = buffer[:min(int64(len(buffer)), w.size-offset)]
+		case <-ctx.Done():
+			return
+		}
+		part.err = w.read(part.bytes, offset)
+		select {
+		case full <- part:
+		case <-ctx.Done():
+			return
+		}
+		if part.err != nil {
+			return
+		}
+		offset += int64(len(part.bytes))
+	}
 }
 
 // read fills part. A file that ends before its size has changed.

@@ -12,6 +12,7 @@ import (
 const (
 	sendNew       sendState = iota
 	sendOpening             // the source is being opened
+	sendAsking              // a person of this side is asked
 	sendHashing             // the source is being hashed
 	sendOffered             // transfer_init is out, its answer is not in
 	sendStreaming           // chunks are going out
@@ -71,6 +72,16 @@ func init() {
 			evPeerCancel: sender.hearEarly,
 			evInvalid:    sender.takeInvalidEarly,
 			evOpened:     sender.judgeSize,
+			evFailed:     sender.fail,
+			evCancel:     sender.cancel,
+			evLost:       sender.lose,
+		},
+		sendAsking: {
+			evInit:       sender.duplicate,
+			evProgress:   sender.hearEarly,
+			evPeerCancel: sender.hearEarly,
+			evInvalid:    sender.takeInvalidEarly,
+			evApproved:   sender.hash,
 			evFailed:     sender.fail,
 			evCancel:     sender.cancel,
 			evLost:       sender.lose,
@@ -177,13 +188,22 @@ func (s sender) begin(event) (sender, []effect) {
 	return s, []effect{do(jobOpen)}
 }
 
-// judgeSize refuses a file that is too large before anything of it is read.
+// judgeSize refuses a file that is too large before anything of it is read, and
+// before anybody is asked about it.
 func (s sender) judgeSize(ev event) (sender, []effect) {
 	if ev.n > s.limit {
 		return s.failWith(fault.New(common.ErrorCodeSizeLimit))
 	}
 	s.offer = ev.init
-	s.state = sendHashing
+	if ev.asks {
+		s.state, s.shown = sendAsking, StateApproval
+		return s, []effect{do(jobAsk)}
+	}
+	return s.hash(ev)
+}
+
+func (s sender) hash(event) (sender, []effect) {
+	s.state, s.shown = sendHashing, StateHashing
 	return s, []effect{do(jobHash)}
 }
 

@@ -18,6 +18,8 @@ const (
 	evPeerCancel                  // transfer_cancel
 	evInvalid                     // a frame of this transfer that broke its schema
 
+	evAsk       // the place is known, and a person has to approve first
+	evApproved  // the person has
 	evOpened    // the source or the place is open
 	evRead      // a part of the source is hashed
 	evHashed    // the source is hashed
@@ -47,8 +49,9 @@ type event struct {
 
 	n    int64  // bytes of evRead, evSending, evSent, evWritten; size of evOpened
 	last bool   // evSending, evSent, evWritten
+	asks bool   // evOpened of a source: a person has to approve first
 	hash string // evHashed, evWritten with last
-	path string // evPublished
+	path string // evAsk, evOpened, evPublished
 	init *frames.TransferInit
 
 	// The memory of a chunk and what it counts; no step looks at them.
@@ -63,6 +66,7 @@ const (
 	fxStop                      // let the worker drop what it has, put everything away and report evStopped
 	fxArm                       // start the phase's time anew
 	fxConfirm                   // start the time that people have to approve
+	fxPause                     // no time runs
 	fxGrace                     // start the time a stopping worker has
 	fxReject                    // tell the peer that its frame fits no transfer
 	fxResolve                   // the outcome is known: the caller may have it
@@ -76,6 +80,8 @@ type job uint8
 
 const (
 	jobOpen    job = iota // open the source or the place
+	jobAsk                // ask the person
+	jobStage              // open the place that was approved
 	jobHash               // hash the source
 	jobStream             // send the source in chunks
 	jobWrite              // hash and write the chunk of this event
@@ -96,6 +102,7 @@ func do(j job) effect            { return effect{kind: fxDo, job: j} }
 var (
 	arm     = effect{kind: fxArm}
 	confirm = effect{kind: fxConfirm}
+	pause   = effect{kind: fxPause}
 	grace   = effect{kind: fxGrace}
 	stop    = effect{kind: fxStop}
 	reject  = effect{kind: fxReject}

@@ -26,13 +26,15 @@ func fx(effects []effect) string {
 			out += "send:" + string(e.frame.FrameType())
 			out += verdict(e.frame)
 		case fxDo:
-			out += [...]string{"open", "hash", "stream", "write", "publish"}[e.job]
+			out += [...]string{"open", "ask", "stage", "hash", "stream", "write", "publish"}[e.job]
 		case fxStop:
 			out += "stop"
 		case fxArm:
 			out += "arm"
 		case fxConfirm:
 			out += "confirm"
+		case fxPause:
+			out += "pause"
 		case fxGrace:
 			out += "grace"
 		case fxReject:
@@ -104,6 +106,10 @@ var (
 	eBadFinish  = broken(frames.FrameTypeTransferFinish)
 	eBegin      = event{kind: evBegin}
 	eOpened     = event{kind: evOpened, n: 10, init: &frames.TransferInit{TransferID: someID, Target: "a/f", TotalSize: 10}}
+	eAsk        = event{kind: evAsk, path: "a/f"}
+	eApproved   = event{kind: evApproved}
+	eOpenedAsks = event{kind: evOpened, n: 10, asks: true, init: &frames.TransferInit{TransferID: someID, Target: "a/f", TotalSize: 10}}
+	eDeclined   = event{kind: evFailed, fault: fault.New(common.ErrorCodeDeclined)}
 	eHashed     = event{kind: evHashed, hash: fileHash}
 	eSending    = event{kind: evSending, n: 6}
 	eSent       = event{kind: evSent, n: 6}
@@ -166,6 +172,12 @@ func TestEveryFrameAtEveryPositionOfTheReceiver(t *testing.T) {
 			"bad init": "send:transfer_init_response(invalid_frame)", "bad chunk": stopEffects, "bad answer": "reject", "bad finish": stopEffects,
 			"timeout": stopEffects, "cancel": stopEffects, "lost": stopEffects,
 		}},
+		{position{"asking", unasked, []event{eInit, eAsk}}, map[string]string{
+			"init": "send:transfer_init_response(duplicate_transfer)", "ok": "reject", "chunk": "reject", "complete": "reject",
+			"finish ok": stopEffects, "finish no": stopEffects,
+			"bad init": "send:transfer_init_response(invalid_frame)", "bad chunk": stopEffects, "bad answer": "reject", "bad finish": stopEffects,
+			"timeout": "", "cancel": stopEffects, "lost": stopEffects,
+		}},
 		{position{"receiving", unasked, receiving}, map[string]string{
 			"init": "send:transfer_init_response(duplicate_transfer)", "ok": "reject", "chunk": "write arm", "complete": "reject",
 			"finish ok": stopEffects, "finish no": stopEffects,
@@ -205,6 +217,11 @@ func TestEveryFrameAtEveryPositionOfTheSender(t *testing.T) {
 		want map[string]string
 	}{
 		{position{"hashing", upload, []event{eBegin, eOpened}}, map[string]string{
+			"init": dup, "ok": "reject", "chunk": "reject", "complete": "reject", "finish ok": "reject", "finish no": "reject",
+			"bad init": "reject", "bad chunk": "reject", "bad answer": "reject", "bad finish": "reject",
+			"timeout": "", "cancel": stopEffects, "lost": stopEffects,
+		}},
+		{position{"asking", upload, []event{eBegin, eOpenedAsks}}, map[string]string{
 			"init": dup, "ok": "reject", "chunk": "reject", "complete": "reject", "finish ok": "reject", "finish no": "reject",
 			"bad init": "reject", "bad chunk": "reject", "bad answer": "reject", "bad finish": "reject",
 			"timeout": "", "cancel": stopEffects, "lost": stopEffects,
@@ -293,6 +310,11 @@ func TestTheReceiverFailsWithItsNormalAnswer(t *testing.T) {
 			"send:transfer_init_response(invalid_request) resolve forget", ""},
 		{"a place that does not open refuses the init", unasked, []event{eInit, eBroke},
 			"send:transfer_init_response(permission_denied) resolve forget", "permission denied"},
+		{"a person who declines refuses the init", unasked, []event{eInit, eAsk, eDeclined},
+			"send:transfer_init_response(declined) resolve forget", "declined"},
+		{"a place that does not open after the approval refuses the init", unasked, []event{eInit, eAsk, eApproved, eBroke},
+			"send:transfer_init_response(permission_denied) resolve forget", "permission denied"},
+		{"a sender that gave up while a person was asked hears nothing", unasked, []event{eInit, eAsk, eFinishNo}, "resolve forget", "file not found"},
 		{"a bad init is refused", asked, []event{eBegin, eBadInit},
 			"send:transfer_init_response(invalid_frame) resolve forget", "invalid frame: /seq: not a number"},
 		{"a gap is out of order", unasked, []event{eInit, eOpened, chunkAt(1, "x", false)},
@@ -352,6 +374,10 @@ func TestTheSenderFailsWithItsNormalAnswer(t *testing.T) {
 	}{
 		{"a file that is too large is not hashed", upload, []event{eBegin, {kind: evOpened, n: 101}},
 			"send:transfer_finish(size_limit) resolve forget", "exceeds size limit"},
+		{"nobody is asked about a file that is too large", upload, []event{eBegin, {kind: evOpened, n: 101, asks: true}},
+			"send:transfer_finish(size_limit) resolve forget", "exceeds size limit"},
+		{"a person who declines an upload is a finish", upload, []event{eBegin, eOpenedAsks, eDeclined},
+			"send:transfer_finish(declined) resolve forget", "declined"},
 		{"a local failure on upload is a finish", upload, []event{eBegin, eBroke},
 			"send:transfer_finish(permission_denied) resolve forget", "permission denied"},
 		{"a local failure on download sends nothing", download, []event{eBegin, eBroke}, "resolve forget", "permission denied"},
@@ -530,7 +556,7 @@ func runRandom(t *rapid.T, m machine, outside []event) {
 				if stopAsked {
 					t.Fatalf("job %d for a worker that was stopped", e.job)
 				}
-				todo = append(todo, workerReport(e)...)
+				todo = append(todo, workerReport(e, rapid.IntRange(0, 2).Draw(t, "asks") == 0)...)
 				if e.job == jobPublish {
 					published++
 				}
@@ -601,9 +627,19 @@ func neverBegun(m machine) bool {
 }
 
 // workerReport is what a worker says when a job went well.
-func workerReport(e effect) []event {
+func workerReport(e effect, asks bool) []event {
 	switch e.job {
 	case jobOpen:
+		switch {
+		case asks && e.init != nil:
+			return []event{eAsk}
+		case asks:
+			return []event{eOpenedAsks}
+		}
+		return []event{eOpened}
+	case jobAsk:
+		return []event{eApproved}
+	case jobStage:
 		return []event{eOpened}
 	case jobHash:
 		return []event{eHashed}
