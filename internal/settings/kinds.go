@@ -179,6 +179,22 @@ func (k access) assign(s *Settings, text string) (string, error) {
 
 func (k access) allowed() string { return "read or edit" }
 
+// confirm says which transfers a person is asked about.
+type confirm struct {
+	field func(*Settings) *Confirm
+}
+
+func (k confirm) assign(s *Settings, text string) (string, error) {
+	switch c := Confirm(text); c {
+	case ConfirmNever, ConfirmWrites, ConfirmAll:
+		*k.field(s) = c
+		return text, nil
+	}
+	return "", errors.New("is no choice")
+}
+
+func (k confirm) allowed() string { return "never, writes or all" }
+
 // address is a place to listen at.
 type address struct {
 	field func(*Settings) *string

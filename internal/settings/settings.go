@@ -55,10 +55,20 @@ type Foot struct {
 	AllowGitWrites bool
 	State          string // empty: the default folder, which is named after the project
 	Access         common.Access
-	ConfirmTimeout time.Duration // Brain's: how long it waits for a person
+	Confirm        Confirm
+	ConfirmTimeout time.Duration // how long a person may take; each side goes by its own
 	ReconnectMin   time.Duration
 	ReconnectMax   time.Duration
 }
+
+// Confirm says which transfers a person is asked about.
+type Confirm string
+
+const (
+	ConfirmNever  Confirm = "never"
+	ConfirmWrites Confirm = "writes" // what Brain wants to write to this machine
+	ConfirmAll    Confirm = "all"
+)
 
 // Brain holds vance.brain.*.
 type Brain struct {
