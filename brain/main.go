@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -39,7 +40,9 @@ func main() {
 	// A reader of our output that goes away must not end running transfers.
 	signal.Ignore(syscall.SIGPIPE)
 	c := console{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ()}
-	os.Exit(execute(context.Background(), os.Args[1:], c))
+	code := execute(context.Background(), os.Args[1:], c)
+	runtime.KeepAlive(heapFloor)
+	os.Exit(code)
 }
 
 // execute runs the command line and returns the exit code.

@@ -22,8 +22,11 @@ const busyTimeout = 10 * time.Second
 // SQLite is the Store of one machine.
 type SQLite struct {
 	db  *sql.DB
+	get *sql.Stmt // every call of a tool reads; parsing the same query costs more than it
 	now func() time.Time
 }
+
+const getQuery = `SELECT key, value, revision, expires FROM entries WHERE key = ? AND (expires = 0 OR expires > ?)`
 
 var _ Store = (*SQLite)(nil)
 
@@ -47,7 +50,11 @@ func openSQLite(ctx context.Context, dataDir string, now func() time.Time) (*SQL
 	}
 	db.SetMaxOpenConns(4) // one writes at a time anyway; the others read
 	s := &SQLite{db: db, now: now}
-	if err := s.prepare(ctx); err != nil {
+	err = s.prepare(ctx)
+	if err == nil {
+		s.get, err = db.PrepareContext(ctx, getQuery)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("state %s: %w", name, err), db.Close())
 	}
 	return s, nil
@@ -78,17 +85,14 @@ func dsn(name string) string {
 }
 
 // Close implements Store.
-func (s *SQLite) Close() error { return s.db.Close() }
+func (s *SQLite) Close() error { return errors.Join(s.get.Close(), s.db.Close()) }
 
 // Get implements Store.
 func (s *SQLite) Get(ctx context.Context, key string) (Entry, error) {
 	if err := check(key, Forever); err != nil {
 		return Entry{}, err
 	}
-	row := s.db.QueryRowContext(ctx,
-		`SELECT key, value, revision, expires FROM entries WHERE key = ? AND (expires = 0 OR expires > ?)`,
-		[]byte(key), s.now().UnixNano())
-	e, err := scan(row.Scan)
+	e, err := scan(s.get.QueryRowContext(ctx, []byte(key), s.now().UnixNano()).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Entry{}, ErrNotFound
 	}
