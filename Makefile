@@ -47,6 +47,7 @@ schema-baseline: setup-go
 build: setup-go
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/brain$(EXE) ./brain
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/foot$(EXE) ./foot
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bench$(EXE) ./tools/bench
 
 ##   make demo      a file to the Brain and back through an LLM client's session; FILE=path sends another
 # FILE goes through untouched, whatever its name holds: make must not expand it.
@@ -128,6 +129,20 @@ mutate: setup-go
 .PHONY: bench-codec
 bench-codec: setup-go
 	go run ./tools/framegen/codecbench
+
+##   make bench     transfers against HTTP, scp, rsync, tusd and cp, in one run; ONLY='256M*' picks, ROUNDS=n
+# What is installed is compared; scripts/setup bench installs rsync and sshd on Debian.
+ROUNDS ?= 5
+ONLY   ?=
+.PHONY: bench
+bench: build
+	@bin/bench$(EXE) run --brain bin/brain$(EXE) --foot bin/foot$(EXE) --rounds $(ROUNDS) --only='$(ONLY)'
+
+##   make bench-report  all of make bench, into README.md and docs/performance.md
+.PHONY: bench-report
+bench-report: build
+	bin/bench$(EXE) run --json --brain bin/brain$(EXE) --foot bin/foot$(EXE) --rounds $(ROUNDS) > bin/bench.json
+	bin/bench$(EXE) report bin/bench.json
 
 ##   make soak      random faults for SOAK (default 30m), then a long row; SOAK_SEED=n replays
 # At most 40 minutes. The seed is printed; SOAK_ROUND=n begins at the round that failed.

@@ -157,6 +157,13 @@ func (p *Process) ExitCode() int {
 	return p.code
 }
 
+// CPU waits for the child's end and returns its processor time, user and
+// system together.
+func (p *Process) CPU() time.Duration {
+	<-p.done
+	return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+}
+
 // Signal sends a signal to the child.
 func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
