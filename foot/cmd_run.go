@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"os/signal"
 	"syscall"
 
@@ -20,14 +19,16 @@ import (
 
 // runCmd is `foot run`.
 type runCmd struct {
-	Brain         string   `help:"Where the Brain listens; ws, wss, http or https." required:"" placeholder:"URL"`
-	Tenant        string   `help:"The tenant the token belongs to." required:"" placeholder:"NAME"`
-	TokenFile     string   `help:"File with the token of this Foot." required:"" placeholder:"FILE"`
+	Brain         string   `help:"Where the Brain listens; ws, wss, http or https; default that of foot login." placeholder:"URL"`
+	Tenant        string   `help:"The tenant the token belongs to; default that of foot login." placeholder:"NAME"`
+	Project       string   `help:"With several logins of foot login: the project of the one to use." placeholder:"NAME"`
+	TokenFile     string   `help:"File with the token of this Foot; default the token of foot login." placeholder:"FILE"`
 	Root          *string  `help:"Folder below which <tenant>/<project>/ is kept; default ~/.vancetope/foot." placeholder:"DIR"`
 	State         *string  `help:"Folder for this Foot's own state; default ~/.vancetope/state/foot/<tenant>/<project>." placeholder:"DIR"`
 	Config        string   `help:"File with settings; default ~/.vancetope/foot.yaml when there is one." placeholder:"FILE"`
 	Access        *string  `help:"What the Brain may do to files here, granted folders included: read, or edit as well; default edit." placeholder:"LEVEL"`
 	Grant         []string `help:"Opens one more folder, as @NAME: read only, or with :rw at the end for writing. May be repeated." sep:"none" placeholder:"NAME=PATH[:ro|:rw]"`
+	Confirm       *string  `help:"What you are asked about before it happens: never, writes (what the Brain wants to write here) or all; default never." placeholder:"WHAT"`
 	CAFile        string   `name:"ca-file" help:"File with the authorities, in PEM, to trust instead of the system's." placeholder:"FILE"`
 	AllowInsecure bool     `help:"Send token and files in clear text to another machine."`
 	Once          bool     `help:"Make one connection and end with it instead of connecting again."`
@@ -41,17 +42,25 @@ func (c *runCmd) Run(g *grammar, s streams) error {
 	context.AfterFunc(ctx, stop) // a second signal ends it the hard way
 
 	display, log := c.screen(g, s)
-	screen := ui.Async(display)
-	a, closeAll, err := c.agent(screen, log)
+	values, err := c.settings()
+	if err != nil {
+		return cli.Usagef("%w", err)
+	}
+	access, err := c.access(values)
 	if err != nil {
 		return err
 	}
+	p := c.people(display, access, values, s, log)
+	a, closeAll, err := c.agent(ctx, values, access, p, log)
+	if err != nil {
+		return errors.Join(err, p.close())
+	}
 	err = exitOf(a.Run(ctx))
+	if cerr := p.close(); cerr != nil {
+		log.Warn("the output is incomplete", "error", cerr)
+	}
 	if cerr := closeAll(); cerr != nil {
 		log.Warn("closing", "error", cerr)
-	}
-	if cerr := screen.Close(); cerr != nil {
-		log.Warn("the output is incomplete", "error", cerr)
 	}
 	return err
 }
@@ -75,22 +84,7 @@ func (c *runCmd) screen(g *grammar, s streams) (ui.UI, *slog.Logger) {
 
 // agent checks all that can be checked before the first connection; what is
 // wrong is a usage error.
-func (c *runCmd) agent(screen ui.UI, log *slog.Logger) (*agent.Agent, func() error, error) {
-	if err := agent.CheckBrain(c.Brain, c.Tenant, c.AllowInsecure); err != nil {
-		return nil, nil, cli.Usagef("%w", err)
-	}
-	token, err := cli.ReadToken(c.TokenFile)
-	if err != nil {
-		return nil, nil, cli.Usagef("%w", err)
-	}
-	secure, err := cli.ClientTLS(c.CAFile)
-	if err != nil {
-		return nil, nil, cli.Usagef("%w", err)
-	}
-	values, err := c.settings()
-	if err != nil {
-		return nil, nil, cli.Usagef("%w", err)
-	}
+func (c *runCmd) agent(ctx context.Context, values *settings.Settings, access *access, p *people, log *slog.Logger) (*agent.Agent, func() error, error) {
 	grants, err := c.grants()
 	if err != nil {
 		return nil, nil, err
@@ -98,6 +92,15 @@ func (c *runCmd) agent(screen ui.UI, log *slog.Logger) (*agent.Agent, func() err
 	state, err := agent.OpenState(values.Foot.State)
 	if err != nil {
 		return nil, nil, inUseOrUsage(err)
+	}
+	if access.project != "" {
+		err = state.For(ctx, access.tenant, access.project)
+	}
+	if err != nil {
+		return nil, nil, inUseOrUsage(errors.Join(err, state.Close()))
+	}
+	if dir := state.Dir(); dir != "" {
+		p.settled(dir)
 	}
 	box, err := sandbox.Open(values.Foot.WorkspaceRoot, sandbox.Options{
 		Mask:           values.Transfer.FootModeMask,
@@ -110,36 +113,28 @@ func (c *runCmd) agent(screen ui.UI, log *slog.Logger) (*agent.Agent, func() err
 		return nil, nil, unusable(errors.Join(err, state.Close()))
 	}
 	a := agent.New(agent.Config{
-		Brain:    c.Brain,
-		Tenant:   c.Tenant,
-		Token:    token,
-		TLS:      secure,
+		Brain:    access.brain,
+		Tenant:   access.tenant,
+		Token:    access.token,
+		TLS:      access.tls,
 		Once:     c.Once,
 		Settings: values,
 		Sandbox:  box,
 		State:    state,
-		UI:       screen,
+		Desk:     p.desk,
+		Settled:  p.settled,
+		UI:       p.ui,
 		Log:      log,
 	})
 	return a, func() error { return errors.Join(box.Close(), state.Close()) }, nil
 }
 
 func (c *runCmd) settings() (*settings.Settings, error) {
-	flags := map[string]string{}
-	for name, text := range map[string]*string{
+	return footSettings(c.Config, map[string]*string{
 		"vance.foot.workspace.root": c.Root,
 		"vance.foot.state":          c.State,
 		"vance.foot.access":         c.Access,
-	} {
-		if text != nil {
-			flags[name] = *text
-		}
-	}
-	return settings.Load(settings.Options{
-		Program: settings.ForFoot,
-		File:    c.Config,
-		Environ: os.Environ(),
-		Flags:   flags,
+		"vance.foot.confirm":        c.Confirm,
 	})
 }
 

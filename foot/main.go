@@ -13,22 +13,27 @@ import (
 	"github.com/vancetope/transfer/internal/cli"
 )
 
-// streams are the program's outputs: results on the first, logs on the second.
+// streams are what the program reads and writes: results on out, logs on err.
 type streams struct {
-	out, err *os.File
+	in, out, err *os.File
 }
 
 // grammar is the command line.
 type grammar struct {
 	cli.LogFlags
 
-	Run runCmd `cmd:"" help:"Connect to a Brain and serve its file transfers until told to stop."`
+	Run     runCmd     `cmd:"" help:"Connect to a Brain and serve its file transfers until told to stop."`
+	Login   loginCmd   `cmd:"" help:"Keep the token of a one-time link, so that foot run needs nothing else."`
+	Status  statusCmd  `cmd:"" help:"Tell whether a Foot runs and is connected, and what it transfers."`
+	Approve approveCmd `cmd:"" help:"Say yes to a transfer that waits for approval."`
+	Decline declineCmd `cmd:"" help:"Say no to a transfer that waits for approval."`
+	History historyCmd `cmd:"" help:"List what was transferred."`
 }
 
 func main() {
 	// A reader of our output that goes away must not end running transfers.
 	signal.Ignore(syscall.SIGPIPE)
-	os.Exit(execute(os.Args[1:], streams{os.Stdout, os.Stderr}))
+	os.Exit(execute(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
 // execute runs the command line and returns the exit code.

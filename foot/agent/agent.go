@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/vancetope/transfer/foot/approval"
 	"github.com/vancetope/transfer/foot/sandbox"
 	"github.com/vancetope/transfer/foot/ui"
 	"github.com/vancetope/transfer/internal/settings"
@@ -23,8 +24,8 @@ import (
 // DefaultDrainTime leaves room for the goodbye within five seconds.
 const DefaultDrainTime = 4 * time.Second
 
-// Config is what an agent needs. All fields but TLS, Once and DrainTime are
-// required.
+// Config is what an agent needs. All fields are required but for those that say
+// what their zero value means.
 type Config struct {
 	// Brain is the Brain's URL; it and the tenant passed CheckBrain.
 	Brain  string
@@ -32,7 +33,7 @@ type Config struct {
 	Token  string
 	// TLS says how the Brain is checked; nil means by the system's authorities.
 	TLS *tls.Config
-	// Once ends the agent with its first connection.
+	// Once ends the agent with its first connection; else it connects again.
 	Once bool
 	// DrainTime is how long running transfers may go on once the agent is told
 	// to stop; 0 means DefaultDrainTime.
@@ -40,6 +41,11 @@ type Config struct {
 	Settings  *settings.Settings
 	Sandbox   *sandbox.Sandbox
 	State     *State
+	// Desk asks the person of this machine; nil asks nobody and allows all.
+	Desk *approval.Desk
+	// Settled, if set, is called with the state folder once it is held, before
+	// the connection is told to the UI; again when that changes.
+	Settled func(dir string)
 	// UI is called where nothing may block, see ui.Async.
 	UI  ui.UI
 	Log *slog.Logger
@@ -55,6 +61,9 @@ type Agent struct {
 func New(c Config) *Agent {
 	if c.DrainTime == 0 {
 		c.DrainTime = DefaultDrainTime
+	}
+	if c.Desk == nil {
+		c.Desk = approval.New(approval.Options{Policy: settings.ConfirmNever})
 	}
 	return &Agent{Config: c, backoff: wire.Backoff{
 		Min: c.Settings.Foot.ReconnectMin,

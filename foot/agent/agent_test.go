@@ -61,7 +61,10 @@ func (r *recorder) Disconnected(reason string)             { r.locked("disconnec
 func (r *recorder) Reconnecting(_ time.Duration, _ string) { r.locked("reconnecting") }
 func (r *recorder) Refused(reason, remedy string)          { r.locked("refused " + remedy) }
 func (r *recorder) Stopping(running int)                   { r.locked("stopping") }
-func (r *recorder) Close() error                           { return nil }
+func (r *recorder) Approval(a ui.Approval) {
+	r.locked("approval " + string(a.Direction) + " " + a.Path)
+}
+func (r *recorder) Close() error { return nil }
 
 func (r *recorder) Transfer(t ui.Transfer) {
 	r.mu.Lock()

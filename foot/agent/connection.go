@@ -8,8 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/time/rate"
 
+	"github.com/vancetope/transfer/foot/approval"
 	"github.com/vancetope/transfer/foot/sandbox"
 	"github.com/vancetope/transfer/foot/ui"
 	"github.com/vancetope/transfer/gen/frames"
@@ -30,12 +32,17 @@ var errStopped = errors.New("stopped")
 // project.
 type connection struct {
 	conn    *wire.Conn
+	desk    *approval.Desk
 	session *transfer.Session
 	project *sandbox.Project
 	ui      ui.UI
 	log     *slog.Logger
 	reports *rate.Sometimes // the pace at which error frames are logged
 
+	// scope is the project as the person's decisions are kept by.
+	scope string
+	// patience is how long the Brain waits for a person, 0 for as long as it takes.
+	patience  time.Duration
 	drainTime time.Duration
 	// useful: a byte arrived for good on this connection.
 	useful atomic.Bool
@@ -64,9 +71,16 @@ func (a *Agent) open(ctx context.Context, conn *wire.Conn, w *frames.Welcome) (*
 		}
 		return nil, fmt.Errorf("%w: the state folder: %w", ErrConfiguration, err)
 	}
+	if a.Settled != nil {
+		a.Settled(a.State.Dir())
+	}
 	features := inForce(w)
 	conn.SetFeatures(features)
-	c := &connection{conn: conn, project: project, ui: a.UI, log: a.Log, reports: wire.Reports(), drainTime: a.DrainTime}
+	c := &connection{conn: conn, project: project, desk: a.Desk, scope: w.Tenant + "/" + w.ProjectID,
+		ui: a.UI, log: a.Log, reports: wire.Reports(), drainTime: a.DrainTime}
+	if !features.Has(frames.FeatureProgress) {
+		c.patience = t.phaseTimeout // it cannot be told that somebody is being asked
+	}
 	c.session = transfer.NewSession(conn, transfer.Config{
 		Role:            transfer.Foot,
 		ChunkSize:       t.chunkSize,
@@ -116,6 +130,7 @@ func endOf(cause error) *fault.Error {
 // stop lets the running transfers end, cancels the rest and says goodbye.
 func (c *connection) stop(served <-chan error) error {
 	c.ui.Stopping(c.session.Len())
+	c.desk.Close() // a question would only hold up the end
 	limit, cancel := context.WithTimeout(context.Background(), c.drainTime)
 	defer cancel()
 	drained := make(chan struct{})
@@ -138,9 +153,9 @@ func (c *connection) stop(served <-chan error) error {
 	return errStopped
 }
 
-// accept opens the place of a file that the Brain sends. Every file may come:
-// the sandbox says where it may go.
-func (c *connection) accept(_ context.Context, init *frames.TransferInit) (*transfer.Incoming, error) {
+// accept finds the place of a file that the Brain sends: the sandbox says where
+// it may go, and the person whether it may come where they want to be asked.
+func (c *connection) accept(ctx context.Context, init *frames.TransferInit) (*transfer.Incoming, error) {
 	options, err := sandbox.StageOptions(init.TotalSize, init.Attrs)
 	if err != nil {
 		return nil, err
@@ -148,15 +163,67 @@ func (c *connection) accept(_ context.Context, init *frames.TransferInit) (*tran
 	if init.OnExisting != nil {
 		options.OnExisting = rootfs.OnExisting(*init.OnExisting)
 	}
-	target, err := c.project.Stage(init.Target, init.TransferID, options)
+	reserved, err := c.project.Reserve(init.Target, options)
 	if err != nil {
 		return nil, err
 	}
-	return &transfer.Incoming{
-		Staging: staging{target.Staging, target.Told},
-		Path:    target.Path,
-		Release: target.Release,
+	p := &place{Reservation: reserved, id: init.TransferID}
+	in := &transfer.Incoming{Path: reserved.Path, Release: p.release, Stage: p.stage}
+	in.Ask, err = c.ask(approval.Question{
+		ID: init.TransferID, Write: true, Path: reserved.Path, Bytes: init.TotalSize,
+		Replaces: reserved.Exists && options.OnExisting != rootfs.KeepBoth,
+	})
+	if err == nil && in.Ask == nil {
+		in.Staging, err = p.stage(ctx)
+	}
+	if err != nil {
+		p.release()
+		return nil, err
+	}
+	return in, nil
+}
+
+// ask returns how a person is asked, nil where they need not be.
+func (c *connection) ask(q approval.Question) (func(context.Context) error, error) {
+	q.Project = c.scope
+	needed, err := c.desk.Needed(q)
+	if err != nil || !needed {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		direction := ui.Upload
+		if q.Write {
+			direction = ui.Download
+		}
+		return c.desk.Ask(ctx, q, c.patience, func() {
+			c.ui.Approval(ui.Approval{ID: q.ID, Direction: direction, Path: q.Path, Bytes: q.Bytes})
+		})
 	}, nil
+}
+
+// place is a reserved target that becomes a staging file. Only its transfer's
+// goroutine uses it.
+type place struct {
+	*sandbox.Reservation
+	id     uuid.UUID
+	target *sandbox.Target
+}
+
+func (p *place) stage(context.Context) (transfer.Staging, error) {
+	target, err := p.Stage(p.id)
+	if err != nil {
+		return nil, err
+	}
+	p.target = target
+	return staging{target.Staging, target.Told}, nil
+}
+
+func (p *place) release() {
+	if p.target != nil {
+		p.target.Release()
+		return
+	}
+	p.Release()
 }
 
 // staging is a staging file as transfers see it.
@@ -171,13 +238,18 @@ func (s staging) Publish(ctx context.Context) (string, error) {
 	return s.told(published.Path), err
 }
 
-// serve opens a file that the Brain asks for.
+// serve opens a file that the Brain asks for. A person who wants to be asked is
+// asked about a file that is there; nothing of it is read before.
 func (c *connection) serve(_ context.Context, req *frames.ClientFileUploadRequest) (*transfer.Outgoing, error) {
 	source, path, err := c.project.OpenSource(req.LocalPath)
 	if err != nil {
 		return nil, err
 	}
-	return &transfer.Outgoing{Source: source, Name: path}, nil
+	ask, err := c.ask(approval.Question{ID: req.TransferID, Path: path, Bytes: source.Size()})
+	if err != nil {
+		return nil, errors.Join(err, source.Close())
+	}
+	return &transfer.Outgoing{Source: source, Name: path, Ask: ask}, nil
 }
 
 // show passes an event on. It is called with the transfer locked.

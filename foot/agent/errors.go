@@ -63,7 +63,7 @@ func permanent(cause error) error {
 	return nil
 }
 
-const newToken = "make a new token with brain token create and put it into the --token-file"
+const newToken = "make a new token with brain token create and put it into the --token-file, or make a new link with --link for foot login"
 
 // refusal is the end for a dial that a Brain answered with a final no.
 func refusal(dial *wire.DialError) error {

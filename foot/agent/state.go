@@ -50,11 +50,11 @@ func (s *State) For(ctx context.Context, tenant, projectID string) error {
 	if s.named != "" {
 		return nil
 	}
-	home, err := os.UserHomeDir()
+	base, err := DefaultStates()
 	if err != nil {
-		return fmt.Errorf("no place for the state: use --state: %w", err)
+		return err
 	}
-	dir := filepath.Join(home, ".vancetope", "state", "foot", tenant, projectID)
+	dir := filepath.Join(base, tenant, projectID)
 	if dir == s.dir {
 		return nil
 	}
@@ -74,6 +74,16 @@ func (s *State) For(ctx context.Context, tenant, projectID string) error {
 		case <-time.After(lockPoll):
 		}
 	}
+}
+
+// DefaultStates is the folder in which each project of a tenant has its state
+// folder, <tenant>/<project>.
+func DefaultStates() (string, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("no place for the state: use --state: %w", err)
+	}
+	return filepath.Join(home, ".vancetope", "state", "foot"), nil
 }
 
 // Dir is the folder that is held, or "" before For.

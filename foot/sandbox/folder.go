@@ -77,8 +77,23 @@ func (f *folder) told(path string) string {
 	return path
 }
 
-// stage takes hold of a target and makes its staging file.
-func (f *folder) stage(path rootfs.Path, id uuid.UUID, o rootfs.StageOptions) (*Target, error) {
+// Reservation is a target that nobody else may write, and of which nothing has
+// been written yet.
+type Reservation struct {
+	Path string // as the Brain may know it
+	// Exists: there is a file already.
+	Exists bool
+	// Release gives back the hold. It is for a reservation that Stage did not
+	// make a Target of, and may be called more than once.
+	Release func()
+
+	folder  *folder
+	path    rootfs.Path
+	options rootfs.StageOptions
+}
+
+// reserve takes hold of a target.
+func (f *folder) reserve(path rootfs.Path, o rootfs.StageOptions) (*Reservation, error) {
 	if f.access == common.AccessRead {
 		return nil, fault.Newf(common.ErrorCodeAccessDenied, "the person lets it be read only")
 	}
@@ -89,20 +104,39 @@ func (f *folder) stage(path rootfs.Path, id uuid.UUID, o rootfs.StageOptions) (*
 			return nil, err
 		}
 	}
+	return &Reservation{
+		Path:    f.told(path.String()),
+		Exists:  f.exists(path),
+		Release: sync.OnceFunc(release),
+		folder:  f,
+		path:    path,
+		options: o,
+	}, nil
+}
+
+// exists reports whether there is a file. It is for the eyes of a person; what
+// cannot be looked at shows when the target is staged.
+func (f *folder) exists(path rootfs.Path) bool {
+	e, err := f.root.Stat(path)
+	return err == nil && e.Kind == rootfs.KindFile
+}
+
+// Stage makes the staging file of a reserved target, which takes over the hold.
+func (r *Reservation) Stage(id uuid.UUID) (*Target, error) {
+	f := r.folder
 	leave := f.enter(id)
-	staging, err := f.root.Stage(path, id, o)
+	staging, err := f.root.Stage(r.path, id, r.options)
 	if err != nil {
 		leave()
-		release()
 		return nil, err
 	}
 	return &Target{
-		Path:    f.told(path.String()),
+		Path:    r.Path,
 		Staging: staging,
 		Told:    f.told,
 		Release: sync.OnceFunc(func() {
 			leave()
-			release()
+			r.Release()
 		}),
 	}, nil
 }

@@ -85,13 +85,29 @@ type Target struct {
 	Release func()
 }
 
-// Stage takes hold of a target and makes its staging file.
-func (p *Project) Stage(path string, id uuid.UUID, o rootfs.StageOptions) (*Target, error) {
+// Reserve takes hold of a target and writes nothing. Paths that lead out, what
+// is read only and a target that is held are refused now, so that no person is
+// asked about them; what only the disk can tell, when the target is staged.
+func (p *Project) Reserve(path string, o rootfs.StageOptions) (*Reservation, error) {
 	f, clean, err := p.find(path)
 	if err != nil {
 		return nil, err
 	}
-	return f.stage(clean, id, o)
+	return f.reserve(clean, o)
+}
+
+// Stage takes hold of a target and makes its staging file.
+func (p *Project) Stage(path string, id uuid.UUID, o rootfs.StageOptions) (*Target, error) {
+	r, err := p.Reserve(path, o)
+	if err != nil {
+		return nil, err
+	}
+	target, err := r.Stage(id)
+	if err != nil {
+		r.Release()
+		return nil, err
+	}
+	return target, nil
 }
 
 // StageOptions reads the wire's attributes of a file of a size.

@@ -40,6 +40,8 @@ type bars struct {
 type running struct {
 	started time.Time
 	state   State
+	since   time.Time    // when it came into this state
+	waited  bool         // a person is being asked
 	bar     *mpb.Bar     // nil until the transfer has run for barAfter
 	shown   atomic.Value // the state as a word, for the goroutine that draws
 }
@@ -80,6 +82,9 @@ func (b *bars) Refused(string, string) {}
 
 func (b *bars) Stopping(running int) { b.say(stoppingLine(running)) }
 
+// Approval leaves it to the Prompter, which asks in the same terminal.
+func (b *bars) Approval(Approval) {}
+
 func (b *bars) Transfer(t Transfer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,16 +100,30 @@ func (b *bars) Transfer(t Transfer) {
 		b.write(transferLine(t, now.Sub(r.started)) + "\n")
 		return
 	}
+	if t.State == WaitingForApproval { // the time a person takes is not the transfer's
+		r.waited = true
+		return
+	}
+	if r.waited {
+		r.waited, r.started = false, now
+	}
+	changed := r.state != t.State
+	if changed {
+		r.state, r.since = t.State, now
+	}
 	if r.bar == nil && now.Sub(r.started) >= barAfter {
 		r.bar = b.add(t, r)
+		changed = true
 	}
 	if r.bar == nil {
 		return
 	}
 	r.shown.Store(t.State)
-	if r.state != t.State { // the digest's pass over the file counts anew
-		r.state = t.State
+	if changed { // the digest's pass over the file counts anew, and so does its rate
 		r.bar.SetCurrent(0)
+		if err := r.bar.DecoratorAverageAdjust(r.since); err != nil {
+			b.fail(err)
+		}
 	}
 	r.bar.SetTotal(max(t.TotalBytes, 1), false)
 	r.bar.SetCurrent(min(t.Bytes, max(t.TotalBytes, 1)-1))

@@ -65,6 +65,14 @@ type transferEvent struct {
 	ErrorCode  common.ErrorCode `json:"errorCode,omitempty"`
 }
 
+type approvalEvent struct {
+	Event     string    `json:"event"`
+	ID        string    `json:"id"`
+	Direction Direction `json:"direction"`
+	Path      string    `json:"path"`
+	Bytes     int64     `json:"bytes"`
+}
+
 func (j *jsonEvents) Connecting(url string) { j.log.Info("connecting", "brain", url) }
 
 func (j *jsonEvents) Connected(c Connected) {
@@ -87,6 +95,10 @@ func (j *jsonEvents) Reconnecting(after time.Duration, reason string) {
 func (j *jsonEvents) Refused(string, string) {}
 
 func (j *jsonEvents) Stopping(running int) { j.log.Info("stopping", "running", running) }
+
+func (j *jsonEvents) Approval(a Approval) {
+	j.write(approvalEvent{"approval", a.ID.String(), a.Direction, a.Path, a.Bytes})
+}
 
 func (j *jsonEvents) Transfer(t Transfer) {
 	if !j.pace.due(t, j.clock()) {
@@ -126,6 +138,9 @@ func (j *jsonEvents) write(event any) {
 		j.err = fmt.Errorf("writing an event: %w", err)
 	}
 }
+
+// JSONLine is a value as one line of JSON that is safe in a terminal.
+func JSONLine(v any) ([]byte, error) { return marshalLine(v) }
 
 // marshalLine is JSON in which no rune can harm a terminal: whatever is not
 // printable is written as \uXXXX, which every reader turns back.

@@ -47,6 +47,9 @@ func (l *lines) Refused(reason, remedy string) { l.say(refusedLines(reason, reme
 
 func (l *lines) Stopping(running int) { l.say(stoppingLine(running)) }
 
+// Approval leaves it to the line of the state that the transfer is in.
+func (l *lines) Approval(Approval) {}
+
 // Transfer writes a line for each new state; bytes alone are no news here.
 func (l *lines) Transfer(t Transfer) {
 	l.mu.Lock()

@@ -68,6 +68,8 @@ func (q *queue) Refused(reason, remedy string) { q.leave(func(u UI) { u.Refused(
 
 func (q *queue) Stopping(running int) { q.leave(func(u UI) { u.Stopping(running) }) }
 
+func (q *queue) Approval(a Approval) { q.leave(func(u UI) { u.Approval(a) }) }
+
 func (q *queue) Transfer(t Transfer) { q.leave(func(u UI) { u.Transfer(t) }) }
 
 func (q *queue) Close() error {

@@ -1,7 +1,8 @@
 // Package ui is what a Foot shows on its standard output: bars in a terminal,
 // lines elsewhere, one JSON object per event for programs. It owns the wording
-// and the escaping of names that came from a peer, and refuses to decide
-// anything: it is told what happened and has no way to answer.
+// the questions in a terminal and the escaping of names that came from a peer,
+// and refuses to decide anything: it is told what happened, and hands on what a
+// person typed.
 package ui
 
 import (
@@ -30,6 +31,8 @@ type UI interface {
 	// Stopping says that the Foot was told to end and waits for this many
 	// running transfers.
 	Stopping(running int)
+	// Approval says that a person is asked about a transfer, which waits.
+	Approval(a Approval)
 	// Transfer tells the state of one transfer.
 	Transfer(t Transfer)
 	// Close writes what is still to be written and returns the first error of
@@ -44,6 +47,14 @@ type Connected struct {
 	FootID    string
 	Features  []string
 	Root      string // the project's folder on this machine
+}
+
+// Approval is a question to the person of this machine.
+type Approval struct {
+	ID        uuid.UUID
+	Direction Direction
+	Path      string // on this machine, as Transfer's
+	Bytes     int64
 }
 
 // Direction is a transfer's way, as the tools name it.

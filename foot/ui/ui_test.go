@@ -50,6 +50,7 @@ func story(u UI, c *clock) {
 	c.advance(time.Second)
 	u.Transfer(Transfer{ID: one, Direction: Download, Path: "reports/q2.pdf", State: Verifying, Bytes: 3 << 20, TotalBytes: 3 << 20})
 	u.Transfer(Transfer{ID: one, Direction: Download, Path: "reports/q2.pdf", State: Complete, Bytes: 3 << 20, TotalBytes: 3 << 20})
+	u.Approval(Approval{ID: two, Direction: Download, Path: "b.txt", Bytes: 10})
 	u.Disconnected("connection lost")
 	u.Refused("missing, unknown, revoked or expired token", "ask for a new token")
 	u.Stopping(2)
@@ -66,7 +67,7 @@ func TestLinesTellEachChangeInASentence(t *testing.T) {
 	golden(t, "lines.txt", out.Bytes())
 }
 
-func TestJSONWritesTheThreePromisedEventsOnly(t *testing.T) {
+func TestJSONWritesTheFourPromisedEventsOnly(t *testing.T) {
 	var out bytes.Buffer
 	c := newClock()
 	u := newJSON(&out, silent, c.Now)
@@ -108,6 +109,7 @@ func TestNoOutputForPeopleCarriesAControlCharacterOfAPeer(t *testing.T) {
 			for _, s := range []State{Queued, WaitingForApproval, Hashing, Streaming, Verifying, Suspended, Failed} {
 				u.Transfer(Transfer{ID: one, Direction: Upload, Path: evil, State: s, Fault: fault.Texted(common.ErrorCodeInternal, evil)})
 			}
+			u.Approval(Approval{ID: one, Direction: Upload, Path: evil})
 			if err := u.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -251,7 +253,13 @@ func TestABarSaysWhatIsBeingDone(t *testing.T) {
 	c := newClock()
 	refresh := make(chan any)
 	u := newBars(&out, c.Now, mpb.WithManualRefresh(refresh), mpb.ForceTTY(), mpb.WithWidth(120))
-	for _, s := range []State{WaitingForApproval, Hashing, Streaming, Verifying} {
+	u.Transfer(Transfer{ID: one, Direction: Upload, Path: "big.bin", State: WaitingForApproval, TotalBytes: 9})
+	c.advance(time.Minute)
+	u.Transfer(Transfer{ID: one, Direction: Upload, Path: "big.bin", State: WaitingForApproval, TotalBytes: 9})
+	if u.container != nil {
+		t.Fatal("a bar beside the question")
+	}
+	for _, s := range []State{Hashing, Streaming, Verifying} {
 		u.Transfer(Transfer{ID: one, Direction: Upload, Path: "big.bin", State: s, Bytes: 1, TotalBytes: 9})
 		c.advance(barAfter)
 		u.Transfer(Transfer{ID: one, Direction: Upload, Path: "big.bin", State: s, Bytes: 2, TotalBytes: 9})

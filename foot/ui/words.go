@@ -5,8 +5,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vancetope/transfer/foot/approval"
 	"github.com/vancetope/transfer/internal/safetext"
 )
+
+// Bytes is a number of bytes for people.
+func Bytes(n int64) string { return size(n) }
+
+// Doing is a direction as what this Foot does.
+func Doing(d Direction) string { return verb(d) }
+
+// Took is a span of time for people.
+func Took(d time.Duration) string { return seconds(d) }
 
 // The sentences for people, one function each, without the line's end. All of
 // them escape what came from outside.
@@ -73,6 +83,39 @@ func transferLine(t Transfer, took time.Duration) string {
 		return fmt.Sprintf("%s %s (%s%s)", pastVerb(t.Direction), name, size(t.Bytes), inTime(took))
 	}
 	return fmt.Sprintf("%s %s: %s%s", verb(t.Direction), t.State, name, because(t))
+}
+
+// questionLines ask a person about a transfer.
+func questionLines(q approval.Question) []string {
+	what, path := "read", safetext.Escape(q.Path)
+	if q.Write {
+		what = "write"
+	}
+	first := fmt.Sprintf("may the Brain %s %s (%s)?", what, path, size(q.Bytes))
+	if q.Replaces {
+		first += " It replaces the file that is there."
+	}
+	return []string{first,
+		fmt.Sprintf("  y = yes, n = no (as after %s), a = always %s; or in another terminal: foot approve %s",
+			seconds(q.Within), folderWords(q), q.ID)}
+}
+
+func folderWords(q approval.Question) string {
+	if folder := q.Folder(); folder != "" {
+		return fmt.Sprintf("in %s/ and below it", safetext.Escape(folder))
+	}
+	return "in the whole folder of this project"
+}
+
+// closedLine says that a question that was shown needs no answer any more.
+func closedLine(q approval.Question, how approval.Outcome) string {
+	words := map[approval.Outcome]string{
+		approval.Approved:   "approved",
+		approval.Declined:   "declined",
+		approval.Unanswered: "declined, as nobody answered in time",
+		approval.Withdrawn:  "no longer asked, as the transfer has ended",
+	}
+	return safetext.Escape(q.Path) + ": " + words[how]
 }
 
 func because(t Transfer) string {

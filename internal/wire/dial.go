@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/gorilla/websocket"
@@ -30,8 +31,10 @@ type DialConfig struct {
 	Hello *frames.Hello
 	// TLS configures wss; nil means the system's roots.
 	TLS *tls.Config
-	// NetDialContext opens the connection below; nil means TCP, through the
-	// proxy that the environment names.
+	// Proxy says which proxy is on the way; nil means EnvironmentProxy. It is not
+	// asked where NetDialContext is set.
+	Proxy func(*http.Request) (*url.URL, error)
+	// NetDialContext opens the connection below; nil means TCP.
 	NetDialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -63,10 +66,11 @@ func Dial(ctx context.Context, cfg DialConfig) (*Conn, *frames.Welcome, error) {
 }
 
 // upgrade opens the WebSocket.
-func (cfg *DialConfig) upgrade(ctx context.Context, url string) (*websocket.Conn, *meter, error) {
+func (cfg *DialConfig) upgrade(ctx context.Context, address string) (*websocket.Conn, *meter, error) {
 	ctx, cancel := context.WithTimeout(ctx, cfg.PhaseTimeout)
 	defer cancel()
 	dial := cfg.NetDialContext
+	var proxy *url.URL // on which a tunnel is asked for
 	dialer := websocket.Dialer{
 		ReadBufferSize:  readBufferSize,
 		WriteBufferSize: fragmentSize,
@@ -76,21 +80,43 @@ func (cfg *DialConfig) upgrade(ctx context.Context, url string) (*websocket.Conn
 	}
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
-		dialer.Proxy = http.ProxyFromEnvironment
+		found, err := cfg.proxyFor(address)
+		if err != nil {
+			return nil, nil, unreachable(err)
+		}
+		if found != nil && !tunnels(found) {
+			dialer.Proxy = http.ProxyURL(found)
+		} else {
+			proxy = found
+		}
 	}
 	var m *meter
 	var stop func() bool
 	dialer.NetDialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := dial(ctx, network, address)
+		below := address
+		if proxy != nil {
+			below = proxyAddress(proxy)
+		}
+		c, err := dial(ctx, network, below)
 		if err != nil {
+			if proxy != nil {
+				err = throughProxy(proxy, err)
+			}
 			return nil, err
 		}
 		m = newMeter(c)
 		// The dialer knows the context's deadline only, not its end.
 		stop = context.AfterFunc(ctx, m.closeSocket)
-		return m, nil
+		if proxy == nil {
+			return m, nil
+		}
+		way, err := tunnel(ctx, m, proxy, address)
+		if err != nil {
+			m.closeSocket()
+		}
+		return way, err
 	}
-	ws, response, err := dialer.DialContext(ctx, url, http.Header{"Authorization": {"Bearer " + cfg.Token}})
+	ws, response, err := dialer.DialContext(ctx, address, http.Header{"Authorization": {"Bearer " + cfg.Token}})
 	interrupted := stop != nil && !stop()
 	if err != nil {
 		return nil, nil, dialFailed(err, response)
