@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash"
 	"io"
+	"runtime"
 	"sync"
 
 	"github.com/vancetope/transfer/gen/common"
@@ -110,9 +111,8 @@ func (w *sendWorker) hashInTurns(t *transfer, digest hash.Hash) error {
 		if err := w.read(part, offset); err != nil {
 			return err
 		}
-		digest.Write(part)
+		w.hashPart(t, digest, part)
 		offset += int64(len(part))
-		t.drive(event{kind: evRead, n: int64(len(part))})
 	}
 	return nil
 }
@@ -132,14 +132,22 @@ func (w *sendWorker) hashWhileReading(t *transfer, digest hash.Hash) error {
 		if part.err != nil {
 			return part.err
 		}
-		digest.Write(part.bytes)
-		t.drive(event{kind: evRead, n: int64(len(part.bytes))})
+		w.hashPart(t, digest, part.bytes)
 		free <- part.bytes[:len(w.buffer)]
 	}
 	if t.ctx.Err() != nil {
 		return fault.New(common.ErrorCodeCancelled)
 	}
 	return nil
+}
+
+// hashPart hashes a part and lets others run. Many transfers that hash at once
+// would otherwise each keep a processor for as long as the scheduler allows,
+// about 10 ms, and a ping would wait for all of them.
+func (w *sendWorker) hashPart(t *transfer, digest hash.Hash, part []byte) {
+	digest.Write(part)
+	t.drive(event{kind: evRead, n: int64(len(part))})
+	runtime.Gosched()
 }
 
 // readPart is a part of the source, or why it could not be read.
