@@ -13,15 +13,13 @@ const (
 	mib = int64(1) << 20
 	gib = int64(1) << 30
 
-	baselineH      = "H"
-	baselineRsync  = "rsync -rt daemon"
-	baselineOne    = "one transfer"
-	atOnceCase     = "16 at once"
-	pingedCase     = "16 at once, pinged"
-	smallCase      = "16 calls in flight"
-	scpCase        = "scp"
-	memoryCase     = "one"
-	memoryManyCase = "16 at once"
+	baselineH     = "H"
+	baselineRsync = "rsync -rt daemon"
+	baselineOne   = "one transfer"
+	atOnceCase    = "16 at once"
+	pingedCase    = "16 at once, pinged"
+	smallCase     = "16 calls in flight"
+	scpCase       = "scp"
 )
 
 // groups is everything there is to measure.
@@ -37,8 +35,16 @@ func groups() []group {
 			prepare: prepareMany},
 		{name: "small", title: "1,000 files of 4 KiB in memory", bytes: 1000 * 4 * kib, files: 1000, baseline: baselineRsync,
 			prepare: prepareSmall},
-		{name: "memory", title: "Memory: one file of 4 GiB, then 16 of 64 MiB at once", bytes: 4 * gib, once: true,
-			prepare: prepareMemory},
+		{name: "memory", title: "Memory: one file of 4 GiB", bytes: 4 * gib, once: true,
+			prepare: func(ctx context.Context, s *stage) ([]contender, error) {
+				return s.perChunk(ctx, func(p *pair, chunk string) (contender, error) { return p.oneFile(chunk, upload, 4*gib) })
+			}},
+		{name: "memory16", title: "Memory: 16 files of 64 MiB at once", bytes: gib, files: 16, once: true,
+			prepare: func(ctx context.Context, s *stage) ([]contender, error) {
+				return s.perChunk(ctx, func(p *pair, chunk string) (contender, error) {
+					return crowd{pair: p, direction: upload, files: 16, size: 64 * mib, atOnce: 16}.contender(chunk)
+				})
+			}},
 		{name: "allocations", title: "What Brain allocates for each chunk", bytes: allocationBytes, once: true,
 			prepare: prepareAllocations},
 	}
@@ -179,26 +185,19 @@ func (l *lane) rsyncTree(ctx context.Context, files int, size int64) ([]contende
 // memoryChunks are the default and the largest.
 var memoryChunks = []string{"64KiB", "1MiB"}
 
-func prepareMemory(ctx context.Context, s *stage) ([]contender, error) {
+// perChunk makes a contender for each of memoryChunks, with programs of its own.
+func (s *stage) perChunk(ctx context.Context, make func(p *pair, chunk string) (contender, error)) ([]contender, error) {
 	var contenders []contender
 	for _, chunk := range memoryChunks {
-		one, err := s.newPair(ctx, pairOptions{folder: s.memory, chunk: chunk})
+		p, err := s.newPair(ctx, pairOptions{folder: s.memory, chunk: chunk})
 		if err != nil {
 			return nil, err
 		}
-		big, err := one.oneFile(memoryCase+" "+chunk, upload, 4*gib)
+		c, err := make(p, chunk)
 		if err != nil {
 			return nil, err
 		}
-		many, err := s.newPair(ctx, pairOptions{folder: s.memory, chunk: chunk})
-		if err != nil {
-			return nil, err
-		}
-		crowded, err := crowd{pair: many, direction: upload, files: 16, size: 64 * mib, atOnce: 16}.contender(memoryManyCase + " " + chunk)
-		if err != nil {
-			return nil, err
-		}
-		contenders = append(contenders, big, crowded)
+		contenders = append(contenders, c)
 	}
 	return contenders, nil
 }
