@@ -32,7 +32,7 @@ func SelfSigned(t testing.TB, dir, name string) (certFile, keyFile string) {
 		IsCA:                  true,
 		BasicConstraintsValid: true,
 		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
-		DNSNames:              []string{"localhost"},
+		DNSNames:              []string{"localhost", "brain.test"}, // the latter is reached through a proxy only
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
