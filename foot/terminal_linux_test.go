@@ -130,3 +130,68 @@ func TestATerminalShowsABarForASlowTransferAndTheLogAboveIt(t *testing.T) {
 		t.Error("a peer's name cleared the screen")
 	}
 }
+
+// inTerminal starts a program that has the terminal for everything.
+func (term *terminal) inTerminal(t *testing.T, p *program) {
+	t.Helper()
+	p.Stdin, p.Stdout, p.Stderr = term.slave, term.slave, term.slave
+	// A session of its own, whose terminal this is.
+	p.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := term.slave.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (term *terminal) types(t *testing.T, keys string) {
+	t.Helper()
+	if _, err := term.master.WriteString(keys); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestInATerminalAPersonIsAskedOneQuestionAfterTheOther(t *testing.T) {
+	b := fakebrain.New(t)
+	withProgress(b)
+	term := newTerminal(t)
+	p := command(t, runArgs(t, b, "--confirm", "writes")...)
+	term.inTerminal(t, p)
+	peer := b.Await(t)
+	term.await(t, "waiting for transfers\r\n")
+	term.types(t, "y\n") // nothing was asked yet
+	ids := []uuid.UUID{uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())}
+	peer.Offer(ids[0], "d/a\x1b[2J", "hello")
+	term.await(t, "\amay the Brain write d/a\\x1b[2J (5 B)?\r\n  y = yes, n = no (as after 5m0s), a = always in d/ and below it; or in another terminal: foot approve "+ids[0].String())
+	peer.Offer(ids[1], "d/b", "hello")
+	p.nothingWritten(t)
+	term.types(t, "what?\n")
+	term.await(t, "please type y, n or a")
+	p.nothingWritten(t)
+	term.types(t, "n\n")
+	if r := fakebrain.Await[*frames.TransferInitResponse](peer); r.Ok || *r.ErrorCode != "declined" || r.TransferID != ids[0] {
+		t.Errorf("the first: %+v", r)
+	}
+	term.await(t, "d/a\\x1b[2J: declined\r\n")
+	term.await(t, "write d/b (5 B)?")
+	term.types(t, "a\n")
+	if r := fakebrain.Await[*frames.TransferInitResponse](peer); !r.Ok || r.TransferID != ids[1] {
+		t.Errorf("the second: %+v", r)
+	}
+	peer.Offer(ids[2], "d/c", "hello")
+	if r := fakebrain.Await[*frames.TransferInitResponse](peer); !r.Ok || r.TransferID != ids[2] {
+		t.Errorf("the third, in the same folder: %+v", r)
+	}
+	term.types(t, "\x03") // Ctrl-C
+	if code := p.code(t); code != cli.OK {
+		t.Errorf("exit code %d, want 0: %q", code, term.text())
+	}
+	<-term.done
+	if strings.Contains(term.text(), "\x1b[2J") {
+		t.Error("a peer's name cleared the screen")
+	}
+	if strings.Contains(term.text(), "write d/c") {
+		t.Error("asked in spite of always")
+	}
+}
