@@ -118,6 +118,7 @@ func TestADownloadWaitsForFootApprove(t *testing.T) {
 	if r := fakebrain.Await[*frames.TransferInitResponse](peer); !r.Ok || r.TransferID != next {
 		t.Errorf("in the same folder: %+v", r)
 	}
+	peer.Send(&frames.TransferCancel{TransferID: next, Reason: "enough"})
 	interrupt(t, p, syscall.SIGTERM)
 	for p.lines.Scan() {
 		if strings.Contains(p.lines.Text(), `"approval"`) {
@@ -199,6 +200,7 @@ func TestAnUploadWaitsWithConfirmAllOnly(t *testing.T) {
 			if init := fakebrain.Await[*frames.TransferInit](peer); init.TotalSize != 5 {
 				t.Errorf("offered %+v", init)
 			}
+			peer.Send(&frames.TransferCancel{TransferID: request.TransferID, Reason: "enough"})
 			interrupt(t, p, syscall.SIGTERM)
 			for p.lines.Scan() {
 			}

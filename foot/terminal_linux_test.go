@@ -183,6 +183,9 @@ func TestInATerminalAPersonIsAskedOneQuestionAfterTheOther(t *testing.T) {
 	if r := fakebrain.Await[*frames.TransferInitResponse](peer); !r.Ok || r.TransferID != ids[2] {
 		t.Errorf("the third, in the same folder: %+v", r)
 	}
+	for _, id := range ids[1:] {
+		peer.Send(&frames.TransferCancel{TransferID: id, Reason: "enough"})
+	}
 	term.types(t, "\x03") // Ctrl-C
 	if code := p.code(t); code != cli.OK {
 		t.Errorf("exit code %d, want 0: %q", code, term.text())

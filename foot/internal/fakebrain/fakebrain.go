@@ -33,6 +33,7 @@ type Brain struct {
 	welcome *frames.Welcome
 	refusal *refusal
 	first   frames.Frame // sent in place of welcome
+	login   http.HandlerFunc
 }
 
 type refusal struct {
@@ -88,10 +89,21 @@ func (b *Brain) Refuse(status int, code common.ErrorCode, text string) {
 	}
 }
 
+// Login answers later requests for a login.
+func (b *Brain) Login(answer http.HandlerFunc) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.login = answer
+}
+
 func (b *Brain) serve(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
-	welcome, refused, first := b.welcome, b.refusal, b.first
+	welcome, refused, first, login := b.welcome, b.refusal, b.first, b.login
 	b.mu.Unlock()
+	if login != nil && r.URL.Path == "/api/v1/login" {
+		login(w, r)
+		return
+	}
 	if refused != nil {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(refused.status)
