@@ -126,7 +126,7 @@ func TestEveryMistakeBeforeTheConnectionIsExitTwoOnTheStandardError(t *testing.T
 		{"missing flags and no login", []string{"run"}, "", "foot login URL#CODE, or give --brain"},
 		{"no token file and no login", []string{"run", "--brain", "http://127.0.0.1:1", "--tenant", "acme"}, "", "--token-file"},
 		{"an unknown flag", with("--bogus"), "", "--bogus"},
-		{"no choice of what is asked about", with("--confirm", "reads"), "", "never, writes or all"},
+		{"no choice of what is asked about", with("--confirm", "reads"), "", "never or writes or all"},
 		{"no level of access", with("--access", "write"), "", "read or edit"},
 		{"a grant without a folder", with("--grant", "music"), "", "NAME=PATH"},
 		{"a grant without a name", with("--grant", "=/tmp"), "", "name"},

@@ -193,7 +193,7 @@ func (k confirm) assign(s *Settings, text string) (string, error) {
 	return "", errors.New("is no choice")
 }
 
-func (k confirm) allowed() string { return "never, writes or all" }
+func (k confirm) allowed() string { return "never or writes or all" }
 
 // address is a place to listen at.
 type address struct {

@@ -181,7 +181,7 @@ func TestWhatIsWrongIsRefusedWithNameValueRangeAndRemedy(t *testing.T) {
 		"above the range":     {"vance.transfer.chunk-size: 2MiB", []string{"vance.transfer.chunk-size", `"2MiB"`, "out of range", "1B to 1MiB", "s.yaml:1"}},
 		"below the range":     {"vance.transfer.phase-timeout: 99ms", []string{"vance.transfer.phase-timeout", `"99ms"`, "100ms to 1h0m0s"}},
 		"no such level":       {"vance.foot.access: write", []string{"vance.foot.access", `"write"`, "read or edit"}},
-		"no such choice":      {"vance.foot.confirm: reads", []string{"vance.foot.confirm", `"reads"`, "never, writes or all"}},
+		"no such choice":      {"vance.foot.confirm: reads", []string{"vance.foot.confirm", `"reads"`, "never or writes or all"}},
 		"half on":             {"vance.foot.workspace.allow-git-writes: maybe", []string{"allow-git-writes", "on or off"}},
 		"nobody at a time":    {"vance.transfer.max-concurrent: 0", []string{"out of range", "1 to 1024"}},
 		"half a transfer":     {"vance.transfer.max-concurrent: 1.5", []string{"whole number", "1 to 1024"}},
