@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -197,4 +198,37 @@ func TestInATerminalAPersonIsAskedOneQuestionAfterTheOther(t *testing.T) {
 	if strings.Contains(term.text(), "write d/c") {
 		t.Error("asked in spite of always")
 	}
+}
+
+func TestInTheBackgroundOfItsShellAFootGoesOnAndIsAnsweredFromElsewhere(t *testing.T) {
+	b := fakebrain.New(t)
+	withProgress(b)
+	term := newTerminal(t)
+	p := command(t, runArgs(t, b, "--confirm", "writes")...)
+	// A shell with job control, and the Foot as its job in the background.
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Args = append([]string{"sh", "-mc", `"$0" "$@" & wait`, p.Path}, p.Args[1:]...)
+	p.Path = shell
+	term.inTerminal(t, p)
+	peer := b.Await(t)
+	id := uuid.Must(uuid.NewV7())
+	peer.Offer(id, "a", "hello")
+	term.await(t, "foot approve "+id.String())
+	out := p.mustRun(t, cli.OK, "status")
+	if !strings.Contains(out.stdout.String(), "waiting for your approval") {
+		t.Errorf("the status is %q", &out.stdout)
+	}
+	p.mustRun(t, cli.OK, "approve", id.String())
+	if r := fakebrain.Await[*frames.TransferInitResponse](peer); !r.Ok {
+		t.Errorf("refused: %+v", r)
+	}
+	term.await(t, "a: approved\r\n")
+	peer.Close(1008, "replaced") // the way to end it: its process id is the shell's to know
+	if code := p.code(t); code != cli.OK {
+		t.Errorf("the shell's exit code %d: %q", code, term.text())
+	}
+	<-term.done
 }

@@ -39,8 +39,8 @@ type bars struct {
 
 type running struct {
 	started time.Time
-	state   State
-	since   time.Time    // when it came into this state
+	bytes   int64
+	since   time.Time    // when the bytes began to count
 	waited  bool         // a person is being asked
 	bar     *mpb.Bar     // nil until the transfer has run for barAfter
 	shown   atomic.Value // the state as a word, for the goroutine that draws
@@ -107,19 +107,20 @@ func (b *bars) Transfer(t Transfer) {
 	if r.waited {
 		r.waited, r.started = false, now
 	}
-	changed := r.state != t.State
-	if changed {
-		r.state, r.since = t.State, now
+	again := r.since.IsZero() || t.Bytes < r.bytes
+	if again { // the digest's pass over the file and the sending each count anew
+		r.since = now
 	}
+	r.bytes = t.Bytes
 	if r.bar == nil && now.Sub(r.started) >= barAfter {
 		r.bar = b.add(t, r)
-		changed = true
+		again = true
 	}
 	if r.bar == nil {
 		return
 	}
 	r.shown.Store(t.State)
-	if changed { // the digest's pass over the file counts anew, and so does its rate
+	if again {
 		r.bar.SetCurrent(0)
 		if err := r.bar.DecoratorAverageAdjust(r.since); err != nil {
 			b.fail(err)
