@@ -21,6 +21,7 @@ import (
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/gen/frames"
 	"github.com/vancetope/transfer/internal/settings"
+	"github.com/vancetope/transfer/internal/transfer"
 	"github.com/vancetope/transfer/internal/wire"
 )
 
@@ -249,7 +250,7 @@ func TestTheFootTellsWhatItIsAndNothingOfItsDisk(t *testing.T) {
 	}
 	h := peer.Hello
 	if h.ProtocolVersion != 1 || h.FootID != "" || h.ClientVersion == "" || h.Access != common.AccessEdit ||
-		h.Grants == nil || len(h.Grants) != 0 || !slices.Equal(h.Features, []string{"cancel", "on-existing", "progress"}) {
+		h.Grants == nil || len(h.Grants) != 0 || !slices.Equal(h.Features, transfer.Features.Names()) {
 		t.Errorf("hello %+v", h)
 	}
 	f.await(t, "connected acme/proj laptop")

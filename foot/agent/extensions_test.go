@@ -15,6 +15,7 @@ import (
 	"github.com/vancetope/transfer/foot/ui"
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/gen/frames"
+	"github.com/vancetope/transfer/internal/transfer"
 )
 
 // agreed starts a Foot whose Brain has these extensions in force.
@@ -26,7 +27,7 @@ func agreed(t *testing.T, features []string, change ...func(*Config)) (*foot, *f
 	return f, b.Await(t), b
 }
 
-var modern = []string{"cancel", "on-existing", "progress"}
+var modern = transfer.Features.Names()
 
 // offerTo sends a transfer_init that says what to do about an existing target.
 func offerTo(peer *fakebrain.Foot, id uuid.UUID, target, content string, o common.OnExisting) {

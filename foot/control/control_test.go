@@ -219,3 +219,14 @@ func TestASilentClientDoesNotHoldUpTheEnd(t *testing.T) {
 		t.Errorf("the end took %v", took)
 	}
 }
+
+func TestTheSocketOfAnotherFootIsLeftAlone(t *testing.T) {
+	w, dir := newWorld(t), t.TempDir()
+	w.Listen(dir)
+	next := newWorld(t)
+	next.Listen(dir) // as when the first has let go of the folder and not yet of the socket
+	w.Close()
+	if _, err := AskStatus(dir); err != nil {
+		t.Error(err)
+	}
+}

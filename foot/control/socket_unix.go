@@ -33,7 +33,11 @@ func listen(dir string) (net.Listener, error) {
 	if err := errors.Join(os.Chmod(filepath.Join(nest, nestling), 0o600), os.Rename(filepath.Join(nest, nestling), place)); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	return &socket{l, place}, nil
+	made, err := os.Lstat(place)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return &socket{l, place, made}, nil
 }
 
 // nestling is the name of a socket in its nest: short, as a socket's path may
@@ -58,14 +62,16 @@ func bind(nest string) (*net.UnixListener, error) {
 type socket struct {
 	*net.UnixListener
 	place string
+	made  fs.FileInfo
 }
 
+// Close leaves alone what another process has put in its place.
 func (s *socket) Close() error {
-	err := os.Remove(s.place)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+	err := s.UnixListener.Close()
+	if there, lerr := os.Lstat(s.place); lerr == nil && os.SameFile(there, s.made) {
+		err = errors.Join(err, os.Remove(s.place))
 	}
-	return errors.Join(s.UnixListener.Close(), err)
+	return err
 }
 
 func dial(dir string) (net.Conn, error) {
