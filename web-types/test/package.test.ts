@@ -33,7 +33,7 @@ beforeAll(() => {
   mkdirSync(project);
   writeFileSync(join(project, "package.json"), JSON.stringify({ name: "consumer", private: true, type: "module" }));
   npm(project, "install", "--ignore-scripts", join(folder, packed.filename));
-  cpSync(join(packageFolder, "test/consumer.ts.txt"), join(project, "consumer.ts"));
+  cpSync(join(packageFolder, "test/consumer.ts"), join(project, "consumer.ts"));
 }, 120_000);
 
 afterAll(() => rmSync(folder, { recursive: true }));

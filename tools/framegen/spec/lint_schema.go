@@ -224,6 +224,9 @@ func (l *linter) integer(n *Node) {
 	}
 }
 
+// featureName is the pattern of FeatureName, in which hello and welcome list them.
+var featureName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
+
 func (l *linter) emitNull(n *Node, nullable bool) {
 	emit := n.Get("x-emit-null")
 	if emit != nil && (!nullable || emit.Kind != 't') {
@@ -232,6 +235,13 @@ func (l *linter) emitNull(n *Node, nullable bool) {
 	feature := n.Get("x-feature")
 	if feature == nil {
 		return
+	}
+	name := feature
+	if name.Kind == '{' {
+		name = name.Get("null")
+	}
+	if name != nil && name.Kind == '"' && !featureName.MatchString(name.Text) {
+		l.report(name, "is no name of a feature: peers could not tell it in their hello", "write lower-case letters, digits and hyphens, beginning with a letter, 64 at most")
 	}
 	if feature.Kind == '"' && emit == nil && l.optionalMember(n) {
 		return // the feature of a frame, or of a member that others ignore

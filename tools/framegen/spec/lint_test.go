@@ -51,14 +51,15 @@ func TestTheSchemasOfTheProjectAreClean(t *testing.T) {
 // TestEachLintRuleNamesFilePlaceAndRemedy breaks one rule at a time.
 func TestEachLintRuleNamesFilePlaceAndRemedy(t *testing.T) {
 	const (
-		common = "common.schema.json"
-		hello  = "frames/hello.schema.json"
-		chunk  = "frames/transfer_chunk.schema.json"
-		init   = "frames/transfer_init.schema.json"
-		done   = "frames/transfer_complete.schema.json"
-		input  = "tools/client_file_upload.input.schema.json"
-		output = "tools/client_list.output.schema.json"
-		routes = "api/operations.json"
+		common   = "common.schema.json"
+		hello    = "frames/hello.schema.json"
+		chunk    = "frames/transfer_chunk.schema.json"
+		init     = "frames/transfer_init.schema.json"
+		progress = "frames/transfer_progress.schema.json"
+		done     = "frames/transfer_complete.schema.json"
+		input    = "tools/client_file_upload.input.schema.json"
+		output   = "tools/client_list.output.schema.json"
+		routes   = "api/operations.json"
 	)
 	for rule, test := range map[string]struct {
 		file, from, to string
@@ -114,6 +115,8 @@ func TestEachLintRuleNamesFilePlaceAndRemedy(t *testing.T) {
 		"x-emit-null without null":                    {chunk, `"description": "Marks the final chunk.",`, `"description": "Marks the final chunk.", "x-emit-null": true,`, "/properties/last/x-emit-null", "for values that may be null", `["string", "null"]`},
 		"x-feature of a required member":              {init, `"description": "Counts the bytes of the file, exactly.",`, `"x-feature": "resume", "description": "Counts the bytes of the file, exactly.",`, "/properties/totalSize/x-feature", "to which feature it belongs", `optional property`},
 		"x-feature outside of a frame":                {input, `"description": "Names the Foot; may be left out when only one is connected.",`, `"x-feature": "resume", "description": "Names the Foot; may be left out when only one is connected.",`, "/properties/foot/x-feature", "to which feature it belongs", `optional property`},
+		"x-feature that is no feature's name":         {init, `{"null": "trailing-hash"}`, `{"null": "Trailing Hash"}`, "/properties/hash/x-feature/null", "is no name of a feature", `hyphens`},
+		"x-feature of a frame that is no name":        {progress, `"x-feature": "progress"`, `"x-feature": "No Tes"`, "/x-feature", "is no name of a feature", `hyphens`},
 		"x-feature of another form":                   {init, `{"null": "trailing-hash"}`, `"trailing-hash"`, "/properties/hash/x-feature", "which feature allows null", `{"null"`},
 		"an error code that does not exist":           {init, `{"null": "hash_required"}`, `{"null": "hash_needed"}`, "/properties/hash/x-error-code/null", `"hash_needed" is no error code`, "ErrorCode"},
 		"an error code for no rule":                   {init, `{"null": "hash_required"}`, `{"maximum": "hash_required"}`, "/properties/hash/x-error-code/maximum", "which is no keyword here", "name a keyword"},

@@ -2,6 +2,7 @@ package vectors
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -83,7 +84,11 @@ func exampleText(t *spec.Type, name string) string {
 	if len(t.Enum) > 0 && !contains(t.Enum, examples[name]) {
 		return t.Enum[0]
 	}
-	for _, s := range append([]string{examples[name]}, fallbacks...) {
+	tries := append([]string{examples[name]}, fallbacks...)
+	if t.Pattern == "" { // any text will do, so let it not look like another kind
+		tries = slices.Insert(tries, 1, "example")
+	}
+	for _, s := range tries {
 		if s == "" || t.MaxLength > 0 && len(s) > t.MaxLength || len(s) < t.MinLength {
 			continue
 		}
