@@ -22,12 +22,12 @@ import (
 // connection until it ends.
 func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id, err := h.admit(r)
-	if err != nil {
-		refuse.With(w, err)
-		return
+	var shaken func()
+	if err == nil {
+		shaken, err = h.handshakes.begin(id.TokenID)
 	}
-	shaken, err := h.handshakes.begin(id.TokenID)
 	if err != nil {
+		h.cfg.OnConnection(err)
 		refuse.With(w, err)
 		return
 	}
@@ -87,6 +87,7 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request, id Identity, shaken 
 		return h.welcome(connection, id, features), nil
 	})
 	shaken()
+	h.cfg.OnConnection(err)
 	if f != nil {
 		defer h.unregister(f)
 		if err == nil {

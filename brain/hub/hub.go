@@ -52,6 +52,12 @@ type Config struct {
 	// 0 means 16.
 	MaxConcurrent int
 
+	// OnEnded hears of each transfer that is over, on the goroutine of its call,
+	// and OnConnection of each Foot that asked to be let in, with why not. Both may
+	// be nil.
+	OnEnded      func(Ended)
+	OnConnection func(error)
+
 	Log *slog.Logger
 	// Tap sees every text message of every connection; for recordings in tests.
 	Tap func(d wire.Direction, message []byte)
@@ -79,6 +85,9 @@ func New(cfg Config) *Hub {
 	}
 	if cfg.Follow == nil {
 		cfg.Follow = func(string, func(string)) func() { return func() {} }
+	}
+	if cfg.OnConnection == nil {
+		cfg.OnConnection = func(error) {}
 	}
 	if cfg.MaxConcurrent == 0 {
 		cfg.MaxConcurrent = 16

@@ -46,6 +46,8 @@ type entry struct {
 	told    common.TransferStatus
 	started time.Time
 	ended   time.Time // zero while it runs
+	since   time.Time // when it came into its state
+	phases  map[common.TransferState]time.Duration
 }
 
 func newLedger() *ledger {
@@ -63,6 +65,7 @@ func (l *ledger) begin(p workspace.Project, owner string, t common.TransferStatu
 	l.begun++
 	e := &entry{project: p, owner: owner, number: l.begun, told: t, started: l.now(),
 		cancel: cancel, over: make(chan struct{}), watch: watch}
+	e.since = e.started
 	e.told.StartedAt = e.started.UTC()
 	e.told.State = common.TransferStateQueued
 	l.running[t.TransferID] = e
@@ -77,7 +80,7 @@ func (l *ledger) note(ev transfer.Event) {
 	}
 	l.mu.Lock()
 	if e := l.running[ev.ID]; e != nil {
-		e.told.State = common.TransferState(ev.State)
+		e.enters(common.TransferState(ev.State), l.now())
 		e.told.Bytes, e.told.TotalBytes = ev.Bytes, ev.TotalBytes
 	}
 	l.mu.Unlock()
@@ -107,20 +110,23 @@ func (l *ledger) published(id uuid.UUID, path string) {
 	}
 }
 
-// end notes the outcome of a transfer; bytes is what was published.
-func (l *ledger) end(id uuid.UUID, bytes int64, err error) {
+// end notes the outcome of a transfer, bytes being what was published, and
+// returns its entry, which does not change any more.
+func (l *ledger) end(id uuid.UUID, bytes int64, err error) *entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.running[id]
 	if e == nil {
-		return
+		return nil
 	}
 	delete(l.running, id)
 	e.ended = l.now()
+	e.leaves(e.ended)
 	e.conclude(bytes, err)
 	close(e.over)
 	l.ended[e.project] = append(l.ended[e.project], e)
 	l.prune(e.project)
+	return e
 }
 
 func (e *entry) conclude(bytes int64, err error) {

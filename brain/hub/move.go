@@ -229,10 +229,37 @@ func (h *Hub) run(ctx context.Context, p workspace.Project, m *move, d transfer.
 	if d == transfer.Upload && err == nil {
 		h.ledger.published(m.id, result.Path)
 	}
-	h.ledger.end(m.id, result.BytesWritten, err)
-	h.log.Info("transfer ended", "transferId", m.id, "direction", d, "foot", m.foot.id.Name,
-		"dir", m.DirName, "bytes", result.BytesWritten, "err", err)
+	h.conclude(m, h.ledger.end(m.id, result.BytesWritten, err), result, err)
 	return result, err
+}
+
+// conclude tells the log, in one line, and whoever counts that a transfer is over.
+func (h *Hub) conclude(m *move, e *entry, result transfer.Result, err error) {
+	if e == nil {
+		return
+	}
+	ended := Ended{TransferID: m.id, Project: e.project, Owner: e.owner, Direction: e.told.Direction, Foot: m.foot.id.Name,
+		DirName: m.DirName, Path: e.told.Path, Took: e.ended.Sub(e.started), Phases: e.phases, Err: err}
+	level, outcome := slog.LevelInfo, "complete"
+	if err == nil {
+		ended.Bytes, ended.Hash = result.BytesWritten, result.Hash
+	} else {
+		level, outcome = slog.LevelWarn, string(e.told.State)
+	}
+	attrs := []slog.Attr{
+		slog.Any("transferId", ended.TransferID), slog.String("tenant", ended.Project.Tenant), slog.String("project", ended.Project.ProjectID),
+		slog.Any("direction", ended.Direction), slog.String("foot", ended.Foot), slog.String("dir", ended.DirName),
+		slog.String("path", safetext.Escape(ended.Path)), slog.String("outcome", outcome), slog.Int64("bytes", ended.Bytes),
+		slog.Float64("seconds", ended.Took.Seconds()),
+	}
+	if err != nil {
+		f := fault.From(err)
+		attrs = append(attrs, slog.Any("code", f.Code), slog.String("err", harmless(f.Text)))
+	}
+	h.log.LogAttrs(context.Background(), level, "transfer ended", attrs...)
+	if h.cfg.OnEnded != nil {
+		h.cfg.OnEnded(ended)
+	}
 }
 
 // inTurn runs a transfer when the Foot has a slot for it.

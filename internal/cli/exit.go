@@ -50,7 +50,8 @@ type Program struct {
 	Name        string
 	Description string
 	Example     string // a command to try, for those who gave none
-	Grammar     any    // kong's: a pointer to a struct whose commands have Run
+	Examples    Examples
+	Grammar     any // kong's: a pointer to a struct whose commands have Run
 	Vars        kong.Vars
 	Out, Err    io.Writer
 }
@@ -97,17 +98,15 @@ func (p *Program) parseAndRun(args []string, bindings []any) (err error) {
 			}
 		}
 	}()
-	parser, err := kong.New(p.Grammar,
-		kong.Name(p.Name),
-		kong.Description(p.Description),
-		p.Vars,
-		kong.Writers(p.Out, p.Err),
-		kong.Exit(func(int) { panic(helpShown{}) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Bind(bindings...),
-	)
+	if asked, asJSON := asksVersion(args); asked {
+		return printVersion(p.Out, p.Name, asJSON)
+	}
+	if len(args) > 0 && args[0] == completionAsk {
+		return p.complete(args[1:])
+	}
+	parser, err := p.parser(bindings)
 	if err != nil {
-		return fmt.Errorf("the command line's grammar: %w", err)
+		return err
 	}
 	if len(args) == 0 {
 		return Usagef("a command is needed, such as %s (%s --help lists what there is)", p.Example, p.Name)
@@ -117,4 +116,22 @@ func (p *Program) parseAndRun(args []string, bindings []any) (err error) {
 		return Usagef("%w (%s --help lists what there is)", err, p.Name)
 	}
 	return command.Run()
+}
+
+// parser makes kong's parser of the grammar.
+func (p *Program) parser(bindings []any) (*kong.Kong, error) {
+	parser, err := kong.New(p.Grammar,
+		kong.Name(p.Name),
+		kong.Description(p.Description),
+		p.Vars,
+		kong.Writers(p.Out, p.Err),
+		kong.Exit(func(int) { panic(helpShown{}) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Help(p.help),
+		kong.Bind(append([]any{p}, bindings...)...),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("the command line's grammar: %w", err)
+	}
+	return parser, nil
 }

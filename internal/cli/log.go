@@ -5,11 +5,12 @@ import (
 	"log/slog"
 )
 
-// LogFlags are the flags about logging; a grammar embeds them and sets the
-// variable log_level to its default.
+// LogFlags are the flags that every command has; a grammar embeds them and sets
+// the variable log_level to its default.
 type LogFlags struct {
-	LogFormat string `help:"How log lines are written to the standard error: ${enum}." enum:"text,json" default:"text" placeholder:"FORMAT"`
-	LogLevel  string `help:"What is logged: ${enum}." enum:"debug,info,warn,error" default:"${log_level}" placeholder:"LEVEL"`
+	Version   versionFlag `help:"Print version, protocol and commit; with --json as an object."`
+	LogFormat string      `help:"How log lines are written to the standard error: ${enum}." enum:"text,json" default:"text" placeholder:"FORMAT"`
+	LogLevel  string      `help:"What is logged: ${enum}." enum:"debug,info,warn,error" default:"${log_level}" placeholder:"LEVEL"`
 }
 
 // New returns the log. The names of format and level were checked by the

@@ -87,6 +87,12 @@ func CodeOf(err error) common.ErrorCode {
 	return From(err).Code
 }
 
+// Known reports whether a code is one of the set; a peer's word may be none.
+func Known(code common.ErrorCode) bool {
+	_, ok := table[code]
+	return ok
+}
+
 // HTTPStatus returns the status with which the HTTP API answers a code.
 func HTTPStatus(code common.ErrorCode) int {
 	if row, ok := table[code]; ok && row.status != 0 {

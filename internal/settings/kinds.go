@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -197,10 +198,15 @@ func (k confirm) allowed() string { return "never or writes or all" }
 
 // address is a place to listen at.
 type address struct {
-	field func(*Settings) *string
+	field    func(*Settings) *string
+	optional bool // may be empty, for nowhere
 }
 
 func (k address) assign(s *Settings, text string) (string, error) {
+	if text == "" && k.optional {
+		*k.field(s) = ""
+		return "", nil
+	}
 	if _, _, err := net.SplitHostPort(text); err != nil {
 		return "", errors.New("is not HOST:PORT")
 	}
@@ -209,6 +215,32 @@ func (k address) assign(s *Settings, text string) (string, error) {
 }
 
 func (k address) allowed() string { return "an address such as 127.0.0.1:9990 or [::1]:0" }
+
+// publicURL is where others reach a program; it may be empty.
+type publicURL struct {
+	field func(*Settings) *string
+}
+
+func (k publicURL) assign(s *Settings, text string) (string, error) {
+	if text == "" {
+		*k.field(s) = ""
+		return "", nil
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
+		return "", errors.New("is not an address of the web")
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.HasSuffix(text, "#"):
+		return "", errors.New("has a user, a query or a fragment")
+	}
+	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
+	*k.field(s) = u.String()
+	return u.String(), nil
+}
+
+func (k publicURL) allowed() string {
+	return "an address such as https://brain.example or https://example.com/brain"
+}
 
 // units by their size, largest first.
 var units = []struct {

@@ -72,8 +72,10 @@ const (
 
 // Brain holds vance.brain.*.
 type Brain struct {
-	Listen string
-	Data   string
+	Listen        string
+	Data          string
+	PublicURL     string // empty: what it listens on
+	MetricsListen string // empty: no metrics are served
 }
 
 // MCP holds vance.mcp.*, the Brain's side.

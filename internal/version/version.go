@@ -6,9 +6,9 @@ import "runtime/debug"
 // Protocol is the version of the wire protocol that hello and welcome carry.
 const Protocol = 1
 
-// version may be set by the linker:
+// Both may be set by the linker:
 // -ldflags "-X github.com/vancetope/transfer/internal/version.version=1.2.3".
-var version string
+var version, commit string
 
 // String is the version of the program: what the linker was told, else the
 // version of the module the program was installed from, else "dev".
@@ -22,9 +22,13 @@ func String() string {
 	return "dev"
 }
 
-// Commit is the revision the program was built from, with "+dirty" when the
-// working copy had changes, or empty when the build does not know it.
+// Commit is the revision the program was built from: what the linker was told,
+// else what the build noted, with "+dirty" when the working copy had changes. It
+// is empty when neither knows.
 func Commit() string {
+	if commit != "" {
+		return commit
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return ""
