@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"time"
 
 	"github.com/vancetope/transfer/brain/hub"
 	"github.com/vancetope/transfer/brain/workspace"
@@ -25,6 +26,8 @@ import (
 type Caller struct {
 	Project workspace.Project
 	TokenID string
+	// Name is whose token it is, for people.
+	Name string
 	// Scope is what owns the RootDirs the caller creates; empty means that the
 	// token itself does.
 	Scope string
@@ -49,6 +52,18 @@ type Tools struct {
 	Hub       *hub.Hub
 	Workspace *workspace.Manager
 	Log       *slog.Logger
+	// OnCalled, if set, hears of each call that is over, on the call's goroutine.
+	OnCalled func(Called)
+}
+
+// Called is a call that is over. The tool is one that exists.
+type Called struct {
+	Caller    Caller
+	Tool      string
+	ReadsOnly bool
+	Arguments json.RawMessage // as they came, good or not
+	Result    Result
+	Took      time.Duration
 }
 
 // Result is a tool's answer.
@@ -68,6 +83,12 @@ func (t *Tools) Call(ctx context.Context, c Caller, name string, arguments json.
 	if !ok {
 		return failed(fault.Newf(common.ErrorCodeInvalidRequest, "there is no tool of that name"), nil)
 	}
+	begun := time.Now()
+	defer func() {
+		if t.OnCalled != nil {
+			t.OnCalled(Called{Caller: c, Tool: name, ReadsOnly: tool.hints.readOnly, Arguments: arguments, Result: result, Took: time.Since(begun)})
+		}
+	}()
 	defer func() {
 		if p := recover(); p != nil {
 			result = tool.refuse(t.tell(fmt.Errorf("panic in %s: %v\n%s", name, p, debug.Stack())), nil)
