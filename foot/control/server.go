@@ -29,8 +29,9 @@ type Server struct {
 	listener net.Listener
 	clients  sync.WaitGroup
 
-	talking sync.Mutex // guards talks
+	talking sync.Mutex // guards what follows
 	talks   map[net.Conn]struct{}
+	hungUp  bool // nobody is to be waited for
 }
 
 // NewServer returns a server that listens nowhere yet.
@@ -54,6 +55,7 @@ func (s *Server) Listen(dir string) {
 		return
 	}
 	s.listener = l
+	s.pickUp()
 	s.clients.Go(func() { s.accept(l) })
 }
 
@@ -74,6 +76,7 @@ func (s *Server) leave() {
 func (s *Server) hangUp() {
 	s.talking.Lock()
 	defer s.talking.Unlock()
+	s.hungUp = true
 	for c := range s.talks {
 		if err := c.SetDeadline(time.Now()); err != nil {
 			s.log.Debug("hanging up on a command", "error", err)
@@ -81,11 +84,22 @@ func (s *Server) hangUp() {
 	}
 }
 
+func (s *Server) pickUp() {
+	s.talking.Lock()
+	defer s.talking.Unlock()
+	s.hungUp = false
+}
+
 // talk notes a connection until it is over.
 func (s *Server) talk(c net.Conn) (over func()) {
 	s.talking.Lock()
 	defer s.talking.Unlock()
 	s.talks[c] = struct{}{}
+	if s.hungUp {
+		if err := c.SetDeadline(time.Now()); err != nil {
+			s.log.Debug("hanging up on a command", "error", err)
+		}
+	}
 	return func() {
 		s.talking.Lock()
 		defer s.talking.Unlock()
