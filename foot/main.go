@@ -30,6 +30,21 @@ type grammar struct {
 	History historyCmd `cmd:"" help:"List what was transferred."`
 }
 
+// examples are lines to try, in the help texts.
+var examples = cli.Examples{
+	"": {"foot login 'https://brain.example/login#CODE'", "foot run"},
+	"run": {
+		"foot run",
+		"foot run --confirm writes --grant music=~/Music",
+		"foot run --brain https://brain.example --tenant acme --token-file foot.token --json",
+	},
+	"login":   {"foot login 'https://brain.example/login#CODE'"},
+	"status":  {"foot status", "foot status --json"},
+	"approve": {"foot approve 01a22fdb-2014-78a6-a857-207307aa2df4", "foot approve --always 07aa2df4"},
+	"decline": {"foot decline 07aa2df4"},
+	"history": {"foot history", "foot history --json"},
+}
+
 func main() {
 	// A reader of our output that goes away must not end running transfers.
 	signal.Ignore(syscall.SIGPIPE)
@@ -43,6 +58,7 @@ func execute(args []string, s streams) int {
 		Name:        "foot",
 		Description: "Connects a folder of this machine to a Brain, so that its agents can fetch and leave files.",
 		Example:     "foot run",
+		Examples:    examples,
 		Grammar:     g,
 		Vars:        kong.Vars{"log_level": "warn"},
 		Out:         s.out,
