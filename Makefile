@@ -106,9 +106,11 @@ test-go:
 	go test -timeout 20m -v ./tools/framegen/difftest | { grep -v '^ *--- PASS\|^=== ' || true; }
 
 ##   make fuzz      every fuzzer, FUZZTIME=5m each (or 2000000x), and 300,000 random edits; what they find is kept as a test
+# TypeScript and ajv judge all instances and 150,000 random edits; make test gives them a seventh.
 FUZZTIME ?= 5m
 .PHONY: fuzz
-fuzz: setup-go
+fuzz: setup
+	cd web-types && INSTANCES_EVERY=1 INSTANCES_EDITS=150000 npx vitest run --testTimeout=600000 --hookTimeout=600000 test/instances.test.ts
 	FRAMEGEN_DIFF_ROUNDS=300000 go test ./tools/framegen/difftest -timeout 30m -count=1 -v -run 'TestDecodersAgree|TestValidateAgrees' | { grep -v '^ *--- PASS\|^=== ' || true; }
 	@scripts/fuzz $(FUZZTIME)
 

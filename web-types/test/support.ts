@@ -92,11 +92,13 @@ export interface Instance {
 }
 
 /**
- * Asks the Go side for instances: one in INSTANCES_EVERY of them, 7 unless the environment says otherwise.
+ * Asks the Go side for instances: one in INSTANCES_EVERY of them, 7 unless the environment says otherwise, with INSTANCES_EDITS random
+ * edits among them before that, 10,000 unless it says otherwise.
  */
 export function instances(): { features: string[]; all: Instance[] } {
   const every = process.env["INSTANCES_EVERY"] ?? "7";
-  const lines = execFileSync("go", ["run", "./tools/framegen/instances", "-every", every], {
+  const edits = process.env["INSTANCES_EDITS"] ?? "10000";
+  const lines = execFileSync("go", ["run", "./tools/framegen/instances", "-every", every, "-edits", edits], {
     cwd: repository,
     encoding: "utf8",
     maxBuffer: 1 << 29,
