@@ -80,7 +80,7 @@ func TestTheExitCodesOfFootRun(t *testing.T) {
 		{"a token file that is missing: 2", FootOptions{URL: brain.URL, Tenant: "acme", TokenFile: file + "-missing"}, 2},
 		{"a root that cannot be made: 2", FootOptions{URL: brain.URL, Tenant: "acme", TokenFile: footToken, Args: []string{"--root", file + "/below"}}, 2},
 		{"an unknown flag: 2", FootOptions{URL: brain.URL, Tenant: "acme", TokenFile: footToken, Args: []string{"--nonsense"}}, 2},
-		{"a flag of a later version: 2", FootOptions{URL: brain.URL, Tenant: "acme", TokenFile: footToken, Args: []string{"--confirm", "all"}}, 2},
+		{"no choice of what is asked about: 2", FootOptions{URL: brain.URL, Tenant: "acme", TokenFile: footToken, Args: []string{"--confirm", "reads"}}, 2},
 		{"a setting out of range: 2", FootOptions{URL: brain.URL, Tenant: "acme", TokenFile: footToken, Settings: map[string]string{"vance.transfer.chunk-size": "2MiB"}}, 2},
 		{"an unknown setting: 2", FootOptions{URL: brain.URL, Tenant: "acme", TokenFile: footToken, Settings: map[string]string{"vance.transfer.window": "1MiB"}}, 2},
 	}
