@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/tls"
 	"errors"
+	"log/slog"
 
 	"github.com/vancetope/transfer/foot/agent"
 	"github.com/vancetope/transfer/foot/login"
@@ -20,7 +21,7 @@ type access struct {
 }
 
 // access is what the flags say, and for the rest what foot login kept.
-func (c *runCmd) access(values *settings.Settings) (*access, error) {
+func (c *runCmd) access(values *settings.Settings, log *slog.Logger) (*access, error) {
 	a, caFile := &access{brain: c.Brain, tenant: c.Tenant}, c.CAFile
 	if c.Brain == "" || c.Tenant == "" || c.TokenFile == "" {
 		kept, err := c.login(values.Foot.State)
@@ -43,7 +44,7 @@ func (c *runCmd) access(values *settings.Settings) (*access, error) {
 	}
 	var err error
 	if c.TokenFile != "" {
-		if a.token, err = cli.ReadToken(c.TokenFile); err != nil {
+		if a.token, err = cli.ReadToken(c.TokenFile, log); err != nil {
 			return nil, cli.Usagef("%w", err)
 		}
 	}

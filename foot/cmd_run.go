@@ -46,7 +46,7 @@ func (c *runCmd) Run(g *grammar, s streams) error {
 	if err != nil {
 		return cli.Usagef("%w", err)
 	}
-	access, err := c.access(values)
+	access, err := c.access(values, log)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,9 @@ type grammar struct {
 	Approve approveCmd `cmd:"" help:"Say yes to a transfer that waits for approval."`
 	Decline declineCmd `cmd:"" help:"Say no to a transfer that waits for approval."`
 	History historyCmd `cmd:"" help:"List what was transferred."`
+
+	Config     configCmd         `cmd:"" help:"Print the settings in force and where each comes from."`
+	Completion cli.CompletionCmd `cmd:"" help:"Print a script that completes this program's commands in a shell."`
 }
 
 // examples are lines to try, in the help texts.
@@ -43,6 +46,12 @@ var examples = cli.Examples{
 	"approve": {"foot approve 01a22fdb-2014-78a6-a857-207307aa2df4", "foot approve --always 07aa2df4"},
 	"decline": {"foot decline 07aa2df4"},
 	"history": {"foot history", "foot history --json"},
+	"config":  {"foot config", "foot config --json --confirm writes"},
+	"completion": {
+		"source <(foot completion bash)",
+		"foot completion zsh > ~/.zfunc/_foot",
+		"foot completion fish > ~/.config/fish/completions/foot.fish",
+	},
 }
 
 func main() {
@@ -54,7 +63,11 @@ func main() {
 // execute runs the command line and returns the exit code.
 func execute(args []string, s streams) int {
 	g := &grammar{}
-	p := cli.Program{
+	return commandLine(g, s).Execute(args, g, s)
+}
+
+func commandLine(g *grammar, s streams) *cli.Program {
+	return &cli.Program{
 		Name:        "foot",
 		Description: "Connects a folder of this machine to a Brain, so that its agents can fetch and leave files.",
 		Example:     "foot run",
@@ -64,5 +77,4 @@ func execute(args []string, s streams) int {
 		Out:         s.out,
 		Err:         s.err,
 	}
-	return p.Execute(args, g, s)
 }

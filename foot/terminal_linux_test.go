@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -215,7 +216,14 @@ func TestInTheBackgroundOfItsShellAFootGoesOnAndIsAnsweredFromElsewhere(t *testi
 	term.inTerminal(t, p)
 	peer := b.Await(t)
 	id := uuid.Must(uuid.NewV7())
+	if err := os.MkdirAll(p.folder(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(p.folder(), "a"), []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	peer.Offer(id, "a", "hello")
+	term.await(t, "write a (5 B)? It replaces the file that is there.\r\n")
 	term.await(t, "foot approve "+id.String())
 	out := p.mustRun(t, cli.OK, "status")
 	if !strings.Contains(out.stdout.String(), "waiting for your approval") {
