@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -68,7 +69,7 @@ func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestAnOpenSessionDoesNotKeepAServerFromStopping(t *testing.T) {
 	b := serve(t)
-	token, err := cli.ReadToken(b.token(t, "agent"))
+	token, err := cli.ReadToken(b.token(t, "agent"), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

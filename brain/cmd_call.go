@@ -14,7 +14,6 @@ import (
 	"github.com/vancetope/transfer/internal/cli"
 	"github.com/vancetope/transfer/internal/safetext"
 	"github.com/vancetope/transfer/internal/settings"
-	"github.com/vancetope/transfer/internal/version"
 )
 
 // callCmd is `brain call`.
@@ -35,15 +34,7 @@ func (c *callCmd) Run(i invocation) error {
 	if err != nil {
 		return err
 	}
-	endpoint, err := c.endpoint("/mcp")
-	if err != nil {
-		return err
-	}
-	token, err := c.token()
-	if err != nil {
-		return err
-	}
-	transport, err := c.transport()
+	client, err := c.client(i)
 	if err != nil {
 		return err
 	}
@@ -55,7 +46,6 @@ func (c *callCmd) Run(i invocation) error {
 	}
 	defer cancel()
 
-	client := toolClient{endpoint: endpoint, token: token, transport: transport, version: version.String(), log: i.New(i.err)}
 	result, err := client.call(limited, c.Tool, arguments)
 	switch {
 	case ctx.Err() != nil:
@@ -107,6 +97,15 @@ func (c *callCmd) timedOut() json.RawMessage {
 
 // failure gives an error, which is not the tool's own, its exit code.
 func (c *callCmd) failure(out io.Writer, err error) error {
+	exit := exitOf(c.Tool, err)
+	if exit.Code != cli.Failed {
+		return exit
+	}
+	return printResult(out, failedResult("internal error: "+exit.Error(), common.ErrorCodeInternal))
+}
+
+// exitOf is the exit for an error of a call that is not the tool's own.
+func exitOf(tool string, err error) *cli.Exit {
 	var refused *refusedError
 	var unreachable *unreachableError
 	var wire *jsonrpc.Error
@@ -116,9 +115,9 @@ func (c *callCmd) failure(out io.Writer, err error) error {
 	case errors.As(err, &unreachable):
 		return &cli.Exit{Code: cli.Unreachable, Err: unreachable}
 	case errors.As(err, &wire) && (wire.Code == jsonrpc.CodeInvalidParams || wire.Code == jsonrpc.CodeMethodNotFound):
-		return cli.Usagef("the Brain does not take this call of %s: %s", safetext.Quote(c.Tool), safetext.Escape(wire.Message))
+		return &cli.Exit{Code: cli.Usage, Err: fmt.Errorf("the Brain does not take this call of %s: %s", safetext.Quote(tool), safetext.Escape(wire.Message))}
 	}
-	return printResult(out, failedResult("internal error: "+safetext.Escape(err.Error()), common.ErrorCodeInternal))
+	return &cli.Exit{Code: cli.Failed, Err: errors.New(safetext.Escape(err.Error()))}
 }
 
 // failedResult is the answer of a tool that never gave one.

@@ -15,10 +15,8 @@ import (
 
 // serveCmd is `brain serve`.
 type serveCmd struct {
-	dataFlag
+	settingFlags
 	tlsFlags
-	Listen *string `help:"Where to listen; default 127.0.0.1:9990. Port 0 picks a free one and the ready line tells it." placeholder:"HOST:PORT"`
-	Config string  `help:"File with settings; default ~/.vancetope/brain.yaml when there is one." placeholder:"FILE"`
 }
 
 // Run is called by kong.
@@ -26,7 +24,7 @@ func (c *serveCmd) Run(i invocation) (err error) {
 	ctx, stop := i.untilSignal()
 	defer stop()
 	log := i.New(i.err)
-	values, err := c.settings(i, c.Config, map[string]*string{"vance.brain.listen": c.Listen})
+	values, err := c.load(i)
 	if err != nil {
 		return err
 	}
@@ -40,20 +38,46 @@ func (c *serveCmd) Run(i invocation) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	listener, err := listen(ctx, values.Brain.Listen, secure != nil || c.AllowInsecure)
+	listener, err := listen(ctx, "--listen", values.Brain.Listen, secure != nil || c.AllowInsecure)
 	if err != nil {
 		return err
 	}
-	s, err := openServer(ctx, dir, values, log)
+	figures, err := c.metricsListener(ctx, values)
 	if err != nil {
 		return errors.Join(err, listener.Close())
+	}
+	s, err := openServer(ctx, dir, values, log)
+	if err != nil {
+		return errors.Join(err, listener.Close(), closeAny(figures))
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	s.http.TLSConfig = secure
 	url := urlOf(listener, secure != nil)
+	if err := noteAddress(ctx, s.store, url); err != nil {
+		log.Warn("token create --link will not know where this server listens", "err", err)
+	}
+	if figures != nil {
+		log.Info("metrics", "url", "http://"+figures.Addr().String()+"/metrics")
+		defer s.serveMetrics(figures)()
+	}
 	log.Info("serving", "url", url, "data", dir, "version", version.String(), "commit", version.Commit())
 	logSettings(log, values)
 	return s.serve(ctx, listener, func() error { return sayReady(i.console, url) })
+}
+
+// metricsListener opens the listener of the figures, if they are to be served.
+func (c *serveCmd) metricsListener(ctx context.Context, values *settings.Settings) (net.Listener, error) {
+	if values.Brain.MetricsListen == "" {
+		return nil, nil
+	}
+	return listen(ctx, "--metrics-listen", values.Brain.MetricsListen, c.AllowInsecure)
+}
+
+func closeAny(l net.Listener) error {
+	if l == nil {
+		return nil
+	}
+	return l.Close()
 }
 
 // logSettings tells what differs from the defaults, since that is what an

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vancetope/transfer/brain/auth"
+	"github.com/vancetope/transfer/brain/state"
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/cli"
 	"github.com/vancetope/transfer/internal/fault"
@@ -24,6 +25,11 @@ type tokenCreateCmd struct {
 	Name    string `help:"Who holds it; for a Foot the name agents call it by." required:"" placeholder:"NAME"`
 	TTL     string `name:"ttl" help:"How long the token is good, such as 90d or 8h; by default for ever." placeholder:"DURATION"`
 	Access  string `help:"What an agent or a user may do to the workspace: ${enum}; default edit." enum:"read,edit," default:"" placeholder:"LEVEL"`
+
+	Link      bool    `help:"Print a one-time link for foot login instead of a token, which is made when the link is used."`
+	LinkTTL   string  `name:"link-ttl" help:"How long the link is good, at most 7d; default 10m." placeholder:"DURATION"`
+	PublicURL *string `name:"public-url" help:"Address under which the Foot reaches this Brain; default the server's setting, or where it listens." placeholder:"URL"`
+	Config    string  `help:"File with settings; default ~/.vancetope/brain.yaml when there is one." placeholder:"FILE"`
 }
 
 // Run is called by kong. A server that is running knows the token at once.
@@ -35,27 +41,69 @@ func (c *tokenCreateCmd) Run(i invocation) (err error) {
 		Name:    c.Name,
 		Access:  common.Access(c.Access),
 	}
-	if c.TTL != "" {
-		ttl, err := settings.ParseDuration(c.TTL)
-		if err != nil || ttl <= 0 {
-			return cli.Usagef("--ttl %q is not a positive duration: write 90d, 8h or 30m", c.TTL)
-		}
+	ttl, err := positive("--ttl", c.TTL, "90d, 8h or 30m", 0)
+	if err != nil {
+		return err
+	}
+	if c.Link {
+		return c.link(i, grant, ttl)
+	}
+	if c.LinkTTL != "" || c.PublicURL != nil {
+		return cli.Usagef("--link-ttl and --public-url are about a link: they need --link")
+	}
+	if ttl > 0 {
 		grant.ExpiresAt = time.Now().Add(ttl)
 	}
-	return c.withTokens(i, func(tokens *auth.Tokens) error {
+	return c.withTokens(i, c.Config, nil, func(tokens *auth.Tokens, _ state.Store, _ *settings.Settings) error {
 		token, err := tokens.Create(i.ctx, grant)
-		var refused *fault.Error
-		if errors.As(err, &refused) {
-			return cli.Usagef("%w", refused)
-		}
-		if err != nil {
-			return &cli.Exit{Code: cli.Failed, Err: err}
-		}
-		if _, err := fmt.Fprintln(i.out, token); err != nil {
-			return &cli.Exit{Code: cli.Failed, Err: fmt.Errorf("the token could not be printed: %w", err)}
-		}
-		return nil
+		return printSecret(i.out, token, err)
 	})
+}
+
+// link makes a one-time link. Its code is in the fragment, which no server that
+// the address is typed into gets to see.
+func (c *tokenCreateCmd) link(i invocation, grant auth.Grant, ttl time.Duration) error {
+	linkTTL, err := positive("--link-ttl", c.LinkTTL, "10m or 1d", defaultLinkTTL)
+	if err != nil {
+		return err
+	}
+	flags := map[string]*string{"vance.brain.public-url": c.PublicURL}
+	return c.withTokens(i, c.Config, flags, func(tokens *auth.Tokens, store state.Store, values *settings.Settings) error {
+		url, err := publicURL(i.ctx, store, values)
+		if err != nil {
+			return err
+		}
+		code, err := tokens.CreateLink(i.ctx, grant, ttl, linkTTL)
+		return printSecret(i.out, url+loginPage+"#"+code, err)
+	})
+}
+
+// defaultLinkTTL is how long a link is good when nobody says otherwise.
+const defaultLinkTTL = 10 * time.Minute
+
+// positive reads a duration that a flag gives, or returns the one for none.
+func positive(flag, text, examples string, none time.Duration) (time.Duration, error) {
+	if text == "" {
+		return none, nil
+	}
+	d, err := settings.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, cli.Usagef("%s %q is not a positive duration: write %s", flag, text, examples)
+	}
+	return d, nil
+}
+
+// printSecret prints a new token or link, or tells why there is none.
+func printSecret(out io.Writer, secret string, err error) error {
+	var refused *fault.Error
+	if errors.As(err, &refused) {
+		return cli.Usagef("%w", refused)
+	}
+	if err != nil {
+		return &cli.Exit{Code: cli.Failed, Err: err}
+	}
+	_, err = fmt.Fprintln(out, secret)
+	return printed(err)
 }
 
 // tokenListCmd is `brain token list`.
@@ -66,7 +114,7 @@ type tokenListCmd struct {
 
 // Run is called by kong.
 func (c *tokenListCmd) Run(i invocation) error {
-	return c.withTokens(i, func(tokens *auth.Tokens) error {
+	return c.withTokens(i, "", nil, func(tokens *auth.Tokens, _ state.Store, _ *settings.Settings) error {
 		list, err := tokens.List(i.ctx)
 		if err == nil {
 			err = printTokens(i.out, list, c.JSON)
@@ -109,7 +157,7 @@ type tokenRevokeCmd struct {
 // Run is called by kong. A server that is running ends within a second what the
 // token has opened.
 func (c *tokenRevokeCmd) Run(i invocation) error {
-	return c.withTokens(i, func(tokens *auth.Tokens) error {
+	return c.withTokens(i, "", nil, func(tokens *auth.Tokens, _ state.Store, _ *settings.Settings) error {
 		if err := tokens.Revoke(i.ctx, c.ID); err != nil {
 			return &cli.Exit{Code: cli.Failed, Err: err}
 		}
@@ -118,11 +166,15 @@ func (c *tokenRevokeCmd) Run(i invocation) error {
 }
 
 // withTokens opens the tokens of the data directory for do.
-func (f dataFlag) withTokens(i invocation, do func(*auth.Tokens) error) (err error) {
-	store, err := f.state(i)
+func (f dataFlag) withTokens(i invocation, config string, flags map[string]*string, do func(*auth.Tokens, state.Store, *settings.Settings) error) (err error) {
+	values, err := f.settings(i, config, flags)
+	if err != nil {
+		return err
+	}
+	store, err := openState(i.ctx, values.Brain.Data)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	return do(auth.NewTokens(store, i.New(i.err)))
+	return do(auth.NewTokens(store, i.New(i.err)), store, values)
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/vancetope/transfer/brain/state"
 	"github.com/vancetope/transfer/internal/cli"
 	"github.com/vancetope/transfer/internal/flock"
+	"github.com/vancetope/transfer/internal/safetext"
 	"github.com/vancetope/transfer/internal/settings"
 )
 
@@ -37,6 +39,24 @@ func (f dataFlag) settings(i invocation, file string, flags map[string]*string) 
 	return values, nil
 }
 
+// settingFlags are the flags that stand for settings.
+type settingFlags struct {
+	dataFlag
+	Listen        *string `help:"Where to listen; default 127.0.0.1:9990. Port 0 picks a free one and the ready line tells it." placeholder:"HOST:PORT"`
+	PublicURL     *string `name:"public-url" help:"Address under which others reach this Brain, for links; default where it listens." placeholder:"URL"`
+	MetricsListen *string `help:"Where to serve figures for Prometheus, at /metrics and without a token; default nowhere." placeholder:"HOST:PORT"`
+	Config        string  `help:"File with settings; default ~/.vancetope/brain.yaml when there is one." placeholder:"FILE"`
+}
+
+// load loads the settings with what the flags say.
+func (f settingFlags) load(i invocation) (*settings.Settings, error) {
+	return f.settings(i, f.Config, map[string]*string{
+		"vance.brain.listen":         f.Listen,
+		"vance.brain.public-url":     f.PublicURL,
+		"vance.brain.metrics-listen": f.MetricsListen,
+	})
+}
+
 // state opens the state in the data directory.
 func (f dataFlag) state(i invocation) (*state.SQLite, error) {
 	values, err := f.settings(i, "", nil)
@@ -53,6 +73,14 @@ func openState(ctx context.Context, dir string) (*state.SQLite, error) {
 		return nil, cli.Usagef("the data directory (--data) cannot be used: %w", err)
 	}
 	return store, nil
+}
+
+// existingState opens the state of a data directory that was used before.
+func existingState(ctx context.Context, dir string) (*state.SQLite, error) {
+	if _, err := os.Stat(filepath.Join(dir, state.FileName)); errors.Is(err, fs.ErrNotExist) {
+		return nil, cli.Usagef("there is no state in the data directory %s (--data)", safetext.Quote(dir))
+	}
+	return openState(ctx, dir)
 }
 
 // lockName is the file that tells who serves a data directory.

@@ -10,20 +10,23 @@ import (
 
 // listen opens the listener. In clear text nothing must leave this machine,
 // unless the operator says that it may.
-func listen(ctx context.Context, address string, clearTextAnywhere bool) (net.Listener, error) {
+func listen(ctx context.Context, flag, address string, clearTextAnywhere bool) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, cli.Usagef("--listen %q is not HOST:PORT: %w", address, err)
+		return nil, cli.Usagef("%s %q is not HOST:PORT: %w", flag, address, err)
 	}
 	if !clearTextAnywhere && !isLoopback(host) {
-		return nil, cli.Usagef("--listen %q is not a loopback address, and tokens and files would travel in clear text: "+
-			"use --tls-cert and --tls-key, or listen on 127.0.0.1 or [::1] with a proxy that speaks TLS in front, "+
-			"or say --allow-insecure when the network between is trusted", address)
+		remedy := "use --tls-cert and --tls-key, or listen on 127.0.0.1 or [::1] with a proxy that speaks TLS in front, "
+		if flag != "--listen" { // which has no TLS of its own
+			remedy = "listen on 127.0.0.1 or [::1], "
+		}
+		return nil, cli.Usagef("%s %q is not a loopback address, and what is sent would travel in clear text: "+remedy+
+			"or say --allow-insecure when the network between is trusted", flag, address)
 	}
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, cli.Usagef("--listen %q cannot be listened on, choose another port: %w", address, err)
+		return nil, cli.Usagef("%s %q cannot be listened on, choose another port: %w", flag, address, err)
 	}
 	return l, nil
 }

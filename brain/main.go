@@ -33,7 +33,12 @@ type grammar struct {
 		List   tokenListCmd   `cmd:"" help:"List the tokens."`
 		Revoke tokenRevokeCmd `cmd:"" help:"Make a token worthless and end what it has opened."`
 	} `cmd:"" help:"Manage the tokens that Feet, agents and users sign in with."`
-	Call callCmd `cmd:"" help:"Call a tool of a running Brain and print its result as one line of JSON."`
+	Call       callCmd           `cmd:"" help:"Call a tool of a running Brain and print its result as one line of JSON."`
+	Feet       feetCmd           `cmd:"" help:"List the machines that are connected to a running Brain."`
+	Transfers  transfersCmd      `cmd:"" help:"List the transfers of a running Brain, those that ended in the last ten minutes among them."`
+	Backup     backupCmd         `cmd:"" help:"Write state and workspaces into one file, also while the server runs."`
+	Config     configCmd         `cmd:"" help:"Print the settings in force and where each comes from."`
+	Completion cli.CompletionCmd `cmd:"" help:"Print a script that completes this program's commands in a shell."`
 }
 
 func main() {
@@ -48,16 +53,20 @@ func main() {
 // execute runs the command line and returns the exit code.
 func execute(ctx context.Context, args []string, c console) int {
 	g := &grammar{}
-	p := cli.Program{
+	return commandLine(g, c).Execute(args, invocation{ctx, g, c})
+}
+
+func commandLine(g *grammar, c console) *cli.Program {
+	return &cli.Program{
 		Name:        "brain",
 		Description: "Serves file transfers between the workspaces of LLM agents and the machines of people.",
 		Example:     "brain serve",
+		Examples:    examples,
 		Grammar:     g,
 		Vars:        kong.Vars{"log_level": "info", "default_url": defaultURL},
 		Out:         c.out,
 		Err:         c.err,
 	}
-	return p.Execute(args, invocation{ctx, g, c})
 }
 
 // invocation is what every command's Run gets.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -150,7 +151,7 @@ func (b *brainServer) get(t *testing.T, path, tokenFile string) (status int, hea
 		t.Fatal(err)
 	}
 	if tokenFile != "" {
-		token, err := cli.ReadToken(tokenFile)
+		token, err := cli.ReadToken(tokenFile, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,8 +223,10 @@ func TestMistakesInTheCommandLineAndConfigurationExitWith2(t *testing.T) {
 		"a key, no certificate":    {with(serve, "--tls-key", file), "--tls-cert"},
 		"an empty certificate":     {with(serve, "--tls-cert", file, "--tls-key", file), "--tls-cert, --tls-key"},
 		"no such certificate":      {with(serve, "--tls-cert", "none", "--tls-key", file), "--tls-cert, --tls-key"},
-		"metrics, a later flag":    {with(serve, "--metrics-listen", "127.0.0.1:0"), "--metrics-listen"},
-		"public URL, a later flag": {with(serve, "--public-url", "http://x"), "--public-url"},
+		"metrics off loopback":     {with(serve, "--metrics-listen", "0.0.0.0:0"), "--metrics-listen"},
+		"metrics nowhere":          {with(serve, "--metrics-listen", "x"), "vance.brain.metrics-listen"},
+		"a public URL with a user": {with(serve, "--public-url", "https://me@x"), "vance.brain.public-url"},
+		"a public name, no URL":    {with(serve, "--public-url", "brain.example"), "https://brain.example"},
 		"an extra argument":        {with(serve, "more"), "more"},
 		"listening off loopback":   {with(serve, "--listen", "0.0.0.0:0"), "127.0.0.1"},
 		"listening everywhere":     {with(serve, "--listen", ":0"), "not a loopback address"},

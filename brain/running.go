@@ -1,12 +1,14 @@
 package main
 
 import (
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/vancetope/transfer/internal/cli"
 	"github.com/vancetope/transfer/internal/safetext"
+	"github.com/vancetope/transfer/internal/version"
 	"github.com/vancetope/transfer/internal/wire"
 )
 
@@ -37,15 +39,32 @@ func (f *serverFlags) endpoint(path string) (string, error) {
 	return strings.TrimRight(base, "/") + path, nil
 }
 
-func (f *serverFlags) token() (string, error) {
+func (f *serverFlags) token(log *slog.Logger) (string, error) {
 	if f.TokenFile == "" {
 		return "", cli.Usagef("--token-file (or VANCE_TOKEN_FILE) is needed: a file with the output of brain token create --role agent")
 	}
-	token, err := cli.ReadToken(f.TokenFile)
+	token, err := cli.ReadToken(f.TokenFile, log)
 	if err != nil {
 		return "", cli.Usagef("%w", err)
 	}
 	return token, nil
+}
+
+// client returns who calls the Brain's tools.
+func (f *serverFlags) client(i invocation) (*toolClient, error) {
+	endpoint, err := f.endpoint("/mcp")
+	if err != nil {
+		return nil, err
+	}
+	token, err := f.token(i.New(i.err))
+	if err != nil {
+		return nil, err
+	}
+	transport, err := f.transport()
+	if err != nil {
+		return nil, err
+	}
+	return &toolClient{endpoint: endpoint, token: token, transport: transport, version: version.String(), log: i.New(i.err)}, nil
 }
 
 // transport returns the way to the Brain.

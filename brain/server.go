@@ -43,6 +43,7 @@ type server struct {
 	hub      *hub.Hub
 	mcp      *toolset.MCP
 	http     *http.Server
+	books    *books
 	draining atomic.Bool
 }
 
@@ -55,7 +56,11 @@ func newServer(ctx context.Context, store state.Store, v *settings.Settings, log
 		return nil, err
 	}
 	tokens := auth.NewTokens(store, log)
-	s := &server{log: log, store: store, tokens: tokens}
+	books, err := openBooks(v.Brain.Data, log)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{log: log, store: store, tokens: tokens, books: books}
 	s.hub = hub.New(hub.Config{
 		Workspace:       rooms,
 		Authenticate:    footOf(tokens),
@@ -69,9 +74,12 @@ func newServer(ctx context.Context, store state.Store, v *settings.Settings, log
 		PingInterval:    v.Transfer.PingInterval,
 		CleanupInterval: v.Transfer.CleanupInterval,
 		MaxConcurrent:   v.Transfer.MaxConcurrent,
+		OnEnded:         books.transfer,
+		OnConnection:    books.connection,
 		Log:             log,
 	})
-	s.mcp = toolset.NewMCP(&toolset.Tools{Hub: s.hub, Workspace: rooms, Log: log}, toolset.MCPOptions{
+	books.count(s.hub.Load)
+	s.mcp = toolset.NewMCP(&toolset.Tools{Hub: s.hub, Workspace: rooms, Log: log, OnCalled: books.called}, toolset.MCPOptions{
 		Authenticate:   agentOf(tokens),
 		Follow:         tokens.Follow,
 		SessionTimeout: v.MCP.SessionTimeout,
@@ -79,7 +87,10 @@ func newServer(ctx context.Context, store state.Store, v *settings.Settings, log
 		Log:            slog.New(chatty{log.Handler()}),
 	})
 	s.http = &http.Server{
-		Handler:           s.routes(api.New(api.Options{Tokens: tokens, Feet: s.hub, Dirs: rooms, Log: log})),
+		Handler: s.routes(api.New(api.Options{
+			Tokens: tokens, Feet: s.hub, Dirs: rooms, PublicURL: v.Brain.PublicURL, Log: log,
+			OnLogin: books.login, OnCancelled: books.cancelled,
+		})),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
@@ -93,6 +104,7 @@ func (s *server) routes(panel http.Handler) http.Handler {
 	mux.HandleFunc("GET /healthz", s.health)
 	mux.Handle("/brain/{tenant}/ws", s.hub)
 	mux.Handle("/mcp", s.mcp)
+	mux.HandleFunc("GET "+loginPage, showLogin)
 	mux.Handle("/api/", s.unlessDraining(panel))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		refuse.With(w, fault.Texted(common.ErrorCodeNotFound, "no such path"))
@@ -121,7 +133,7 @@ func agentOf(tokens *auth.Tokens) func(*http.Request) (toolset.Caller, error) {
 		if err != nil {
 			return toolset.Caller{}, err
 		}
-		return toolset.Caller{Project: projectOf(p), TokenID: p.TokenID, Access: p.Access}, nil
+		return toolset.Caller{Project: projectOf(p), TokenID: p.TokenID, Name: p.Name, Access: p.Access}, nil
 	}
 }
 
@@ -192,4 +204,4 @@ func (s *server) stop() {
 	s.log.Info("stopped")
 }
 
-func (s *server) close() error { return s.store.Close() }
+func (s *server) close() error { return errors.Join(s.books.close(), s.store.Close()) }

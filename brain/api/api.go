@@ -42,7 +42,14 @@ type Options struct {
 	Tokens *auth.Tokens
 	Feet   Feet
 	Dirs   Dirs
-	Log    *slog.Logger
+	// PublicURL is under which address people reach the Brain; "" is any.
+	PublicURL string
+	// OnLogin hears of each attempt to log in, with whose token was made or why
+	// none was; OnCancelled of each transfer that somebody wants cancelled. Both
+	// may be nil.
+	OnLogin     func(auth.Principal, error)
+	OnCancelled func(p auth.Principal, id common.TransferID, err error)
+	Log         *slog.Logger
 }
 
 // New returns the handler for everything below /api/.
@@ -57,7 +64,9 @@ func New(o Options) http.Handler {
 	badRequest := func(w http.ResponseWriter, _ *http.Request, err error) {
 		refuse.With(w, fault.Newf(common.ErrorCodeInvalidRequest, "%v", err))
 	}
-	strict := api.NewStrictHandlerWithOptions(&lists{o}, nil, api.StrictHTTPServerOptions{
+	answers := &lists{o}
+	routes.mux.Handle("POST /api/v1/login", answers.login(newLimits()))
+	strict := api.NewStrictHandlerWithOptions(answers, nil, api.StrictHTTPServerOptions{
 		RequestErrorHandlerFunc: badRequest,
 		ResponseErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
 			if fault.CodeOf(err) == common.ErrorCodeInternal && !errors.Is(err, context.Canceled) {
@@ -66,7 +75,7 @@ func New(o Options) http.Handler {
 			refuse.With(w, err)
 		},
 	})
-	return api.HandlerWithOptions(strict, api.StdHTTPServerOptions{BaseRouter: routes, ErrorHandlerFunc: badRequest})
+	return atHome(o.PublicURL, api.HandlerWithOptions(strict, api.StdHTTPServerOptions{BaseRouter: routes, ErrorHandlerFunc: badRequest}))
 }
 
 // router puts the guard before each generated route, and so before its

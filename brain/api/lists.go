@@ -63,6 +63,9 @@ func (l *lists) CancelTransfer(ctx context.Context, r api.CancelTransferRequestO
 		return nil, err
 	}
 	state, err := l.Feet.Cancel(ctx, project, r.ID, onlyOwn(ctx))
+	if p, ok := auth.From(ctx); ok && l.OnCancelled != nil {
+		l.OnCancelled(p, r.ID, err)
+	}
 	if err != nil {
 		return nil, err
 	}

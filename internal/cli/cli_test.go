@@ -91,12 +91,12 @@ func TestATokenFileHoldsOneTokenOnly(t *testing.T) {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, err := ReadToken(name)
+		got, err := ReadToken(name, slog.New(slog.DiscardHandler))
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%.20q: %.20q, %v", text, got, err)
 		}
 	}
-	if _, err := ReadToken(filepath.Join(t.TempDir(), "none")); err == nil {
+	if _, err := ReadToken(filepath.Join(t.TempDir(), "none"), slog.New(slog.DiscardHandler)); err == nil {
 		t.Error("a missing file was read")
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,4 +59,63 @@ func commandPath(n *kong.Node) string {
 	}
 	slices.Reverse(names)
 	return strings.Join(names, " ")
+}
+
+// Missing returns the commands that have no example, and what is wrong with the
+// examples there are: each has to be a command line that the grammar takes.
+func (p *Program) Missing() ([]string, error) {
+	parser, err := p.parser(nil)
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	for _, leaf := range parser.Model.Leaves(true) {
+		if path := commandPath(leaf); len(p.Examples[path]) == 0 {
+			missing = append(missing, path)
+		}
+	}
+	var wrong []error
+	for path, lines := range p.Examples {
+		for _, line := range lines {
+			words := shellWords(line)
+			if len(words) == 0 || words[0] != p.Name {
+				continue // of the shell, such as source <(…)
+			}
+			if _, err := parser.Parse(words[1:]); err != nil {
+				wrong = append(wrong, fmt.Errorf("%s: %q: %w", path, line, err))
+			}
+		}
+	}
+	return missing, errors.Join(wrong...)
+}
+
+// shellWords splits a line as a shell does that knows single quotes and the
+// redirection of whole files.
+func shellWords(line string) []string {
+	var words []string
+	quoted := false
+	begun := false
+	var word strings.Builder
+	end := func() {
+		if begun {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		begun = false
+	}
+	for _, r := range line {
+		switch {
+		case r == '\'':
+			quoted, begun = !quoted, true
+		case r == ' ' && !quoted:
+			end()
+		case (r == '<' || r == '>') && !quoted && !begun:
+			return words
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	end()
+	return words
 }
