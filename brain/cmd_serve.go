@@ -33,7 +33,7 @@ func (c *serveCmd) Run(i invocation) (err error) {
 		return err
 	}
 	dir := values.Brain.Data
-	lock, err := lockData(dir)
+	lock, err := lockData(dir, log)
 	if err != nil {
 		return err
 	}

@@ -378,3 +378,28 @@ func TestATokenFileThatOthersCanReadIsClosedToThem(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 }
+
+func TestADataDirectoryThatIsOpenToOthersIsClosedToThem(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no such permissions there")
+	}
+	b := serve(t)
+	b.token(t, "agent")
+	b.stop()
+	open := map[string]os.FileMode{"": 0o755, "state.db": 0o644, "audit.log": 0o640}
+	for name, mode := range open {
+		if err := os.Chmod(filepath.Join(b.data, name), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := serveOn(t, b.data)
+	for name, mode := range open {
+		info, err := os.Stat(filepath.Join(b.data, name))
+		if err != nil || info.Mode().Perm() != mode&0o700 {
+			t.Errorf("%q: %v, %v", name, info.Mode(), err)
+		}
+	}
+	if n := strings.Count(again.log.String(), "was open to others"); n != len(open) {
+		t.Errorf("%d warnings: %s", n, again.log)
+	}
+}

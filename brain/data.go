@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 
+	"github.com/vancetope/transfer/brain/audit"
 	"github.com/vancetope/transfer/brain/state"
 	"github.com/vancetope/transfer/internal/cli"
 	"github.com/vancetope/transfer/internal/flock"
@@ -83,14 +86,41 @@ func existingState(ctx context.Context, dir string) (*state.SQLite, error) {
 	return openState(ctx, dir)
 }
 
+// closeToOthers takes from a file or folder the permissions of all but its owner.
+// Who can read the state cannot use its tokens, which are hashed, but who can
+// write it makes some.
+func closeToOthers(name string, log *slog.Logger) error {
+	info, err := os.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || runtime.GOOS == "windows":
+		return nil
+	case err != nil:
+		return err
+	}
+	mode := info.Mode().Perm()
+	if info.Mode()&fs.ModeSymlink != 0 || mode&0o077 == 0 {
+		return nil // where a link leads is its owner's choice
+	}
+	if err := os.Chmod(name, mode&^0o077); err != nil {
+		return err
+	}
+	log.Warn("it was open to others: now it is its owner's alone", "file", name, "mode", mode.String())
+	return nil
+}
+
 // lockName is the file that tells who serves a data directory.
 const lockName = "serve.lock"
 
 // lockData makes this process the only one to serve a data directory, which it
 // makes when it is missing.
-func lockData(dir string) (*flock.Lock, error) {
+func lockData(dir string, log *slog.Logger) (*flock.Lock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, cli.Usagef("the data directory (--data) cannot be made: %w", err)
+	}
+	for _, name := range []string{"", state.FileName, state.FileName + "-wal", state.FileName + "-shm", audit.FileName} {
+		if err := closeToOthers(filepath.Join(dir, name), log); err != nil {
+			return nil, cli.Usagef("the data directory (--data) is open to others: %w", err)
+		}
 	}
 	name := filepath.Join(dir, lockName)
 	lock, err := flock.Acquire(name)
