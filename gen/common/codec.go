@@ -4,6 +4,7 @@ package common
 
 import (
 	"regexp"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -467,6 +468,172 @@ func (v *ConnectedFoot) AppendJSON(dst []byte) ([]byte, error) {
 // MarshalJSON is AppendJSON for encoding/json.
 func (v ConnectedFoot) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
 
+// ReadStrict reads a WorkspaceEntry as its schema says; closed refuses members that it
+// does not have.
+func (v *WorkspaceEntry) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "path":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("path")
+			}
+			seen |= 1 << 0
+			v.Path, f = r.String()
+			if f != nil {
+				return f.Coded("maxLength", "invalid_path").Coded("pattern", "path_escapes_sandbox").At("path")
+			}
+		case "kind":
+			if seen&(1<<1) != 0 {
+				return r.Duplicate("kind")
+			}
+			seen |= 1 << 1
+			v.Kind, f = wirejson.ReadString[EntryKind](r)
+			if f != nil {
+				return f.At("kind")
+			}
+		case "size":
+			if seen&(1<<2) != 0 {
+				return r.Duplicate("size")
+			}
+			seen |= 1 << 2
+			v.Size, f = r.Int(0, 9007199254740991)
+			if f != nil {
+				return f.At("size")
+			}
+		case "mode":
+			if seen&(1<<3) != 0 {
+				return r.Duplicate("mode")
+			}
+			seen |= 1 << 3
+			v.Mode, f = r.String()
+			if f != nil {
+				return f.At("mode")
+			}
+		case "mtime":
+			if seen&(1<<4) != 0 {
+				return r.Duplicate("mtime")
+			}
+			seen |= 1 << 4
+			v.Mtime, f = r.Time()
+			if f != nil {
+				return f.At("mtime")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<0) == 0 {
+		return wirejson.Missing("path", "")
+	}
+	if seen&(1<<1) == 0 {
+		return wirejson.Missing("kind", "")
+	}
+	if seen&(1<<2) == 0 {
+		return wirejson.Missing("size", "")
+	}
+	if seen&(1<<3) == 0 {
+		return wirejson.Missing("mode", "")
+	}
+	if seen&(1<<4) == 0 {
+		return wirejson.Missing("mtime", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *WorkspaceEntry) checkOwn() *wirejson.Fault {
+	if f := wirejson.Text(v.Path, 0, 4096); f != nil {
+		return f.Coded("maxLength", "invalid_path").Coded("pattern", "path_escapes_sandbox").At("path")
+	}
+	if f := wirejson.Match(v.Path, pattern3); f != nil {
+		return f.Coded("maxLength", "invalid_path").Coded("pattern", "path_escapes_sandbox").At("path")
+	}
+	switch v.Kind {
+	case EntryKindFile, EntryKindDirectory, EntryKindSymlink, EntryKindOther:
+	default:
+		return wirejson.New("enum", `must be one of "file", "directory", "symlink", "other"`).At("kind")
+	}
+	if f := wirejson.Range(v.Size, 0, 9007199254740991); f != nil {
+		return f.At("size")
+	}
+	if f := wirejson.Text(v.Mode, 0, 7); f != nil {
+		return f.At("mode")
+	}
+	if f := wirejson.Match(v.Mode, pattern0); f != nil {
+		return f.At("mode")
+	}
+	if f := wirejson.Moment(v.Mtime); f != nil {
+		return f.At("mtime")
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *WorkspaceEntry) CheckRules() *wirejson.Fault {
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *WorkspaceEntry) AppendValue(dst []byte) ([]byte, error) {
+	var err error
+	dst = append(dst, '{')
+	dst = append(dst, `"path":`...)
+	if dst, err = wirejson.String(dst, v.Path); err != nil {
+		return dst, err
+	}
+	dst = append(dst, `"kind":`...)
+	if dst, err = wirejson.String(dst, string(v.Kind)); err != nil {
+		return dst, err
+	}
+	dst = append(dst, `"size":`...)
+	dst = wirejson.Int(dst, v.Size)
+	dst = append(dst, `"mode":`...)
+	if dst, err = wirejson.String(dst, v.Mode); err != nil {
+		return dst, err
+	}
+	dst = append(dst, `"mtime":`...)
+	dst = wirejson.Time(dst, v.Mtime)
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *DecodeError.
+func (v *WorkspaceEntry) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return NewDecodeError(f, ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *WorkspaceEntry) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v WorkspaceEntry) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
 // ReadStrict reads a RootDir as its schema says; closed refuses members that it
 // does not have.
 func (v *RootDir) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
@@ -519,6 +686,51 @@ func (v *RootDir) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
 			if f != nil {
 				return f.At("createdAt")
 			}
+		case "label":
+			if seen&(1<<4) != 0 {
+				return r.Duplicate("label")
+			}
+			seen |= 1 << 4
+			v.Label, f = wirejson.Ptr(r.String())
+			if f != nil {
+				return f.At("label")
+			}
+		case "expiresAt":
+			if seen&(1<<5) != 0 {
+				return r.Duplicate("expiresAt")
+			}
+			seen |= 1 << 5
+			v.ExpiresAt, f = wirejson.OrNull(r, func(r *wirejson.Reader) (time.Time, *wirejson.Fault) { return r.Time() })
+			if f != nil {
+				return f.At("expiresAt")
+			}
+		case "deleteOnCreatorClose":
+			if seen&(1<<6) != 0 {
+				return r.Duplicate("deleteOnCreatorClose")
+			}
+			seen |= 1 << 6
+			v.DeleteOnCreatorClose, f = r.Bool()
+			if f != nil {
+				return f.At("deleteOnCreatorClose")
+			}
+		case "bytes":
+			if seen&(1<<7) != 0 {
+				return r.Duplicate("bytes")
+			}
+			seen |= 1 << 7
+			v.Bytes, f = r.Int(0, 9007199254740991)
+			if f != nil {
+				return f.At("bytes")
+			}
+		case "metadata":
+			if seen&(1<<8) != 0 {
+				return r.Duplicate("metadata")
+			}
+			seen |= 1 << 8
+			v.Metadata, f = wirejson.ReadItems(r, 16, func(r *wirejson.Reader) (string, *wirejson.Fault) { return r.String() })
+			if f != nil {
+				return f.At("metadata")
+			}
 		default:
 			if closed {
 				return r.Unknown(name)
@@ -539,6 +751,12 @@ func (v *RootDir) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
 	}
 	if seen&(1<<3) == 0 {
 		return wirejson.Missing("createdAt", "")
+	}
+	if seen&(1<<6) == 0 {
+		return wirejson.Missing("deleteOnCreatorClose", "")
+	}
+	if seen&(1<<7) == 0 {
+		return wirejson.Missing("bytes", "")
 	}
 	return v.checkOwn()
 }
@@ -566,6 +784,29 @@ func (v *RootDir) checkOwn() *wirejson.Fault {
 	if f := wirejson.Moment(v.CreatedAt); f != nil {
 		return f.At("createdAt")
 	}
+	if v.Label != nil {
+		if f := wirejson.Text((*v.Label), 0, 256); f != nil {
+			return f.At("label")
+		}
+	}
+	if v.ExpiresAt != nil {
+		if f := wirejson.Moment((*v.ExpiresAt)); f != nil {
+			return f.At("expiresAt")
+		}
+	}
+	if f := wirejson.Range(v.Bytes, 0, 9007199254740991); f != nil {
+		return f.At("bytes")
+	}
+	if v.Metadata != nil {
+		if f := wirejson.Count(len(v.Metadata), 0, 16); f != nil {
+			return f.At("metadata")
+		}
+		for i, item := range v.Metadata {
+			if f := wirejson.Text(item, 0, 256); f != nil {
+				return f.AtIndex(i).At("metadata")
+			}
+		}
+	}
 	return nil
 }
 
@@ -592,6 +833,32 @@ func (v *RootDir) AppendValue(dst []byte) ([]byte, error) {
 	}
 	dst = append(dst, `"createdAt":`...)
 	dst = wirejson.Time(dst, v.CreatedAt)
+	if v.Label != nil {
+		dst = append(dst, `"label":`...)
+		if dst, err = wirejson.String(dst, (*v.Label)); err != nil {
+			return dst, err
+		}
+	}
+	dst = append(dst, `"expiresAt":`...)
+	if v.ExpiresAt == nil {
+		dst = append(dst, `null,`...)
+	} else {
+		dst = wirejson.Time(dst, (*v.ExpiresAt))
+	}
+	dst = append(dst, `"deleteOnCreatorClose":`...)
+	dst = wirejson.Bool(dst, v.DeleteOnCreatorClose)
+	dst = append(dst, `"bytes":`...)
+	dst = wirejson.Int(dst, v.Bytes)
+	if v.Metadata != nil {
+		dst = append(dst, `"metadata":`...)
+		dst = append(dst, '[')
+		for _, item := range v.Metadata {
+			if dst, err = wirejson.String(dst, item); err != nil {
+				return dst, err
+			}
+		}
+		dst = wirejson.EndArray(dst)
+	}
 	return wirejson.EndObject(dst), nil
 }
 

@@ -108,6 +108,20 @@ const (
 	OnExistingReplace  OnExisting = "replace"
 )
 
+// Defines values for ContentEncoding.
+const (
+	ContentEncodingBase64 ContentEncoding = "base64"
+	ContentEncodingText   ContentEncoding = "text"
+)
+
+// Defines values for EntryKind.
+const (
+	EntryKindDirectory EntryKind = "directory"
+	EntryKindFile      EntryKind = "file"
+	EntryKindOther     EntryKind = "other"
+	EntryKindSymlink   EntryKind = "symlink"
+)
+
 // TransferID names one transfer, end to end: any UUID but nil and max; Brain mints version 7.
 type TransferID = uuid.UUID
 
@@ -174,6 +188,30 @@ type ConnectedFoot struct {
 	Since time.Time `json:"since"`
 }
 
+// ContentEncoding says how a file's bytes are written in JSON.
+type ContentEncoding string
+
+// EntryKind says what an entry of a folder is; a symlink is told, never followed.
+type EntryKind string
+
+// WorkspaceEntry describes one file or folder of a RootDir.
+type WorkspaceEntry struct {
+	// Path names the entry, relative to the RootDir.
+	Path string `json:"path"`
+
+	// Kind says what an entry of a folder is; a symlink is told, never followed.
+	Kind EntryKind `json:"kind"`
+
+	// Size counts the bytes of a file; 0 for anything else.
+	Size int64 `json:"size"`
+
+	// Mode tells the permission bits, in octal.
+	Mode string `json:"mode"`
+
+	// Mtime says when it was changed last.
+	Mtime time.Time `json:"mtime"`
+}
+
 // RootDir describes one folder of a project's workspace at Brain.
 type RootDir struct {
 	// DirName names the RootDir in tools and paths.
@@ -187,6 +225,21 @@ type RootDir struct {
 
 	// CreatedAt says when it was created.
 	CreatedAt time.Time `json:"createdAt"`
+
+	// Label says for people what it is for.
+	Label *string `json:"label,omitempty"`
+
+	// ExpiresAt says when it goes unless it is used before; null when it does not.
+	ExpiresAt *time.Time `json:"expiresAt" tstype:"string | null,required"`
+
+	// DeleteOnCreatorClose says whether it goes with its creator's scope.
+	DeleteOnCreatorClose bool `json:"deleteOnCreatorClose"`
+
+	// Bytes counts the bytes of the files in it.
+	Bytes int64 `json:"bytes"`
+
+	// Metadata lists the creator's remarks.
+	Metadata []string `json:"metadata,omitempty"`
 }
 
 // TransferStatus describes a transfer that runs or ended a short while ago.

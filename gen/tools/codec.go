@@ -4,6 +4,7 @@ package tools
 
 import (
 	"regexp"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -15,7 +16,9 @@ var pattern0 = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 var pattern1 = regexp.MustCompile(`^[^\x00]*$`)
 
-var pattern2 = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+var pattern2 = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+
+var pattern3 = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 var excluded0 = uuid.MustParse("00000000-0000-0000-0000-000000000000")
 
@@ -91,6 +94,15 @@ func (v *ClientFileDownloadInput) ReadStrict(r *wirejson.Reader, closed bool) *w
 			if f != nil {
 				return f.At("foot")
 			}
+		case "idempotencyKey":
+			if seen&(1<<6) != 0 {
+				return r.Duplicate("idempotencyKey")
+			}
+			seen |= 1 << 6
+			v.IdempotencyKey, f = wirejson.Ptr(r.String())
+			if f != nil {
+				return f.At("idempotencyKey")
+			}
 		default:
 			if closed {
 				return r.Unknown(name)
@@ -148,6 +160,14 @@ func (v *ClientFileDownloadInput) checkOwn() *wirejson.Fault {
 			return f.At("foot")
 		}
 	}
+	if v.IdempotencyKey != nil {
+		if f := wirejson.Text((*v.IdempotencyKey), 0, 128); f != nil {
+			return f.At("idempotencyKey")
+		}
+		if f := wirejson.Match((*v.IdempotencyKey), pattern2); f != nil {
+			return f.At("idempotencyKey")
+		}
+	}
 	return nil
 }
 
@@ -192,6 +212,12 @@ func (v *ClientFileDownloadInput) AppendValue(dst []byte) ([]byte, error) {
 	if v.Foot != nil {
 		dst = append(dst, `"foot":`...)
 		if dst, err = wirejson.String(dst, (*v.Foot)); err != nil {
+			return dst, err
+		}
+	}
+	if v.IdempotencyKey != nil {
+		dst = append(dst, `"idempotencyKey":`...)
+		if dst, err = wirejson.String(dst, (*v.IdempotencyKey)); err != nil {
 			return dst, err
 		}
 	}
@@ -358,7 +384,7 @@ func (v *ClientFileDownloadOutput) checkOwn() *wirejson.Fault {
 		if f := wirejson.Text((*v.Hash), 0, 71); f != nil {
 			return f.At("hash")
 		}
-		if f := wirejson.Match((*v.Hash), pattern2); f != nil {
+		if f := wirejson.Match((*v.Hash), pattern3); f != nil {
 			return f.At("hash")
 		}
 	}
@@ -536,6 +562,15 @@ func (v *ClientFileUploadInput) ReadStrict(r *wirejson.Reader, closed bool) *wir
 			if f != nil {
 				return f.At("foot")
 			}
+		case "idempotencyKey":
+			if seen&(1<<6) != 0 {
+				return r.Duplicate("idempotencyKey")
+			}
+			seen |= 1 << 6
+			v.IdempotencyKey, f = wirejson.Ptr(r.String())
+			if f != nil {
+				return f.At("idempotencyKey")
+			}
 		default:
 			if closed {
 				return r.Unknown(name)
@@ -593,6 +628,14 @@ func (v *ClientFileUploadInput) checkOwn() *wirejson.Fault {
 			return f.At("foot")
 		}
 	}
+	if v.IdempotencyKey != nil {
+		if f := wirejson.Text((*v.IdempotencyKey), 0, 128); f != nil {
+			return f.At("idempotencyKey")
+		}
+		if f := wirejson.Match((*v.IdempotencyKey), pattern2); f != nil {
+			return f.At("idempotencyKey")
+		}
+	}
 	return nil
 }
 
@@ -637,6 +680,12 @@ func (v *ClientFileUploadInput) AppendValue(dst []byte) ([]byte, error) {
 	if v.Foot != nil {
 		dst = append(dst, `"foot":`...)
 		if dst, err = wirejson.String(dst, (*v.Foot)); err != nil {
+			return dst, err
+		}
+	}
+	if v.IdempotencyKey != nil {
+		dst = append(dst, `"idempotencyKey":`...)
+		if dst, err = wirejson.String(dst, (*v.IdempotencyKey)); err != nil {
 			return dst, err
 		}
 	}
@@ -803,7 +852,7 @@ func (v *ClientFileUploadOutput) checkOwn() *wirejson.Fault {
 		if f := wirejson.Text((*v.Hash), 0, 71); f != nil {
 			return f.At("hash")
 		}
-		if f := wirejson.Match((*v.Hash), pattern2); f != nil {
+		if f := wirejson.Match((*v.Hash), pattern3); f != nil {
 			return f.At("hash")
 		}
 	}
@@ -1707,6 +1756,555 @@ func DecodeTransferStatusOutput(message []byte) (*TransferStatusOutput, error) {
 	return v, nil
 }
 
+// ReadStrict reads a WorkspaceCloseDirInput as its schema says; closed refuses members that it
+// does not have.
+func (v *WorkspaceCloseDirInput) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "dirName":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("dirName")
+			}
+			seen |= 1 << 0
+			v.DirName, f = r.String()
+			if f != nil {
+				return f.At("dirName")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<0) == 0 {
+		return wirejson.Missing("dirName", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *WorkspaceCloseDirInput) checkOwn() *wirejson.Fault {
+	if f := wirejson.Text(v.DirName, 0, 64); f != nil {
+		return f.At("dirName")
+	}
+	if f := wirejson.Match(v.DirName, pattern0); f != nil {
+		return f.At("dirName")
+	}
+	switch v.DirName {
+	case ".", "..":
+		return wirejson.New("not", `must not be "." or ".."`).At("dirName")
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *WorkspaceCloseDirInput) CheckRules() *wirejson.Fault {
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *WorkspaceCloseDirInput) AppendValue(dst []byte) ([]byte, error) {
+	var err error
+	dst = append(dst, '{')
+	dst = append(dst, `"dirName":`...)
+	if dst, err = wirejson.String(dst, v.DirName); err != nil {
+		return dst, err
+	}
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *WorkspaceCloseDirInput) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *WorkspaceCloseDirInput) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v WorkspaceCloseDirInput) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// DecodeWorkspaceCloseDirInput reads a message as its schema says; its error is a
+// *common.DecodeError. No bytes at all stand for {}.
+func DecodeWorkspaceCloseDirInput(message []byte) (*WorkspaceCloseDirInput, error) {
+	v := new(WorkspaceCloseDirInput)
+	if err := common.DecodeStrict(message, v, true, common.ErrorCodeInvalidRequest); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// ReadStrict reads a WorkspaceCloseDirOutput as its schema says; closed refuses members that it
+// does not have.
+func (v *WorkspaceCloseDirOutput) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "ok":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("ok")
+			}
+			seen |= 1 << 0
+			v.Ok, f = r.Bool()
+			if f != nil {
+				return f.At("ok")
+			}
+		case "error":
+			if seen&(1<<1) != 0 {
+				return r.Duplicate("error")
+			}
+			seen |= 1 << 1
+			v.Error, f = wirejson.OrNull(r, func(r *wirejson.Reader) (string, *wirejson.Fault) { return r.String() })
+			if f != nil {
+				return f.At("error")
+			}
+		case "errorCode":
+			if seen&(1<<2) != 0 {
+				return r.Duplicate("errorCode")
+			}
+			seen |= 1 << 2
+			v.ErrorCode, f = wirejson.Ptr(wirejson.ReadString[common.ErrorCode](r))
+			if f != nil {
+				return f.At("errorCode")
+			}
+		case "dirName":
+			if seen&(1<<3) != 0 {
+				return r.Duplicate("dirName")
+			}
+			seen |= 1 << 3
+			v.DirName, f = wirejson.Ptr(r.String())
+			if f != nil {
+				return f.At("dirName")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<0) == 0 {
+		return wirejson.Missing("ok", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *WorkspaceCloseDirOutput) checkOwn() *wirejson.Fault {
+	if v.Error != nil {
+		if f := wirejson.Text((*v.Error), 0, 4096); f != nil {
+			return f.At("error")
+		}
+	}
+	if v.ErrorCode != nil {
+		switch *v.ErrorCode {
+		case common.ErrorCodePathEscapesSandbox, common.ErrorCodeSymlinkNotAllowed, common.ErrorCodePathProtected, common.ErrorCodeInvalidPath, common.ErrorCodeInvalidRequest, common.ErrorCodeInvalidFrame, common.ErrorCodeNotFound, common.ErrorCodeDirNotFound, common.ErrorCodeNotRegularFile, common.ErrorCodeAlreadyExists, common.ErrorCodeTargetBusy, common.ErrorCodeConflict, common.ErrorCodeSizeLimit, common.ErrorCodeSizeMismatch, common.ErrorCodeHashMismatch, common.ErrorCodeHashRequired, common.ErrorCodeOutOfOrder, common.ErrorCodeMalformedChunk, common.ErrorCodeChunkTooLarge, common.ErrorCodeSizeExceeded, common.ErrorCodeInsufficientSpace, common.ErrorCodeDiskFull, common.ErrorCodeQuota, common.ErrorCodePermissionDenied, common.ErrorCodeAccessDenied, common.ErrorCodeSourceChanged, common.ErrorCodeInitTimeout, common.ErrorCodeChunkTimeout, common.ErrorCodeCompleteTimeout, common.ErrorCodeDigestTimeout, common.ErrorCodeConnectionLost, common.ErrorCodeStaleEpoch, common.ErrorCodeUnknownTransfer, common.ErrorCodeDuplicateTransfer, common.ErrorCodeCancelled, common.ErrorCodeDeclined, common.ErrorCodeNoFoot, common.ErrorCodeFootAmbiguous, common.ErrorCodeProjectSuspended, common.ErrorCodeLimit, common.ErrorCodeUnsupported, common.ErrorCodeUnauthorized, common.ErrorCodePreconditionFailed, common.ErrorCodeDraining, common.ErrorCodeHandshakeFailed, common.ErrorCodeUnsupportedVersion, common.ErrorCodeIdentityMismatch, common.ErrorCodeUnknownType, common.ErrorCodeUnexpectedFrame, common.ErrorCodeInternal:
+		default:
+			return wirejson.New("enum", `must be a known ErrorCode`).At("errorCode")
+		}
+	}
+	if v.DirName != nil {
+		if f := wirejson.Text((*v.DirName), 0, 64); f != nil {
+			return f.At("dirName")
+		}
+		if f := wirejson.Match((*v.DirName), pattern0); f != nil {
+			return f.At("dirName")
+		}
+		switch *v.DirName {
+		case ".", "..":
+			return wirejson.New("not", `must not be "." or ".."`).At("dirName")
+		}
+	}
+	if v.Ok {
+		if v.DirName == nil {
+			return wirejson.Missing("dirName", "")
+		}
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *WorkspaceCloseDirOutput) CheckRules() *wirejson.Fault {
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *WorkspaceCloseDirOutput) AppendValue(dst []byte) ([]byte, error) {
+	var err error
+	dst = append(dst, '{')
+	dst = append(dst, `"ok":`...)
+	dst = wirejson.Bool(dst, v.Ok)
+	dst = append(dst, `"error":`...)
+	if v.Error == nil {
+		dst = append(dst, `null,`...)
+	} else {
+		if dst, err = wirejson.String(dst, (*v.Error)); err != nil {
+			return dst, err
+		}
+	}
+	if v.ErrorCode != nil {
+		dst = append(dst, `"errorCode":`...)
+		if dst, err = wirejson.String(dst, string((*v.ErrorCode))); err != nil {
+			return dst, err
+		}
+	}
+	if v.DirName != nil {
+		dst = append(dst, `"dirName":`...)
+		if dst, err = wirejson.String(dst, (*v.DirName)); err != nil {
+			return dst, err
+		}
+	}
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *WorkspaceCloseDirOutput) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *WorkspaceCloseDirOutput) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v WorkspaceCloseDirOutput) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// DecodeWorkspaceCloseDirOutput reads a message as its schema says; its error is a
+// *common.DecodeError. No bytes at all stand for {}.
+func DecodeWorkspaceCloseDirOutput(message []byte) (*WorkspaceCloseDirOutput, error) {
+	v := new(WorkspaceCloseDirOutput)
+	if err := common.DecodeStrict(message, v, false, common.ErrorCodeInvalidRequest); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// ReadStrict reads a WorkspaceCloseScopeInput as its schema says; closed refuses members that it
+// does not have.
+func (v *WorkspaceCloseScopeInput) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "scope":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("scope")
+			}
+			seen |= 1 << 0
+			v.Scope, f = r.String()
+			if f != nil {
+				return f.At("scope")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<0) == 0 {
+		return wirejson.Missing("scope", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *WorkspaceCloseScopeInput) checkOwn() *wirejson.Fault {
+	if f := wirejson.Text(v.Scope, 0, 64); f != nil {
+		return f.At("scope")
+	}
+	if f := wirejson.Match(v.Scope, pattern0); f != nil {
+		return f.At("scope")
+	}
+	switch v.Scope {
+	case ".", "..":
+		return wirejson.New("not", `must not be "." or ".."`).At("scope")
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *WorkspaceCloseScopeInput) CheckRules() *wirejson.Fault {
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *WorkspaceCloseScopeInput) AppendValue(dst []byte) ([]byte, error) {
+	var err error
+	dst = append(dst, '{')
+	dst = append(dst, `"scope":`...)
+	if dst, err = wirejson.String(dst, v.Scope); err != nil {
+		return dst, err
+	}
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *WorkspaceCloseScopeInput) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *WorkspaceCloseScopeInput) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v WorkspaceCloseScopeInput) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// DecodeWorkspaceCloseScopeInput reads a message as its schema says; its error is a
+// *common.DecodeError. No bytes at all stand for {}.
+func DecodeWorkspaceCloseScopeInput(message []byte) (*WorkspaceCloseScopeInput, error) {
+	v := new(WorkspaceCloseScopeInput)
+	if err := common.DecodeStrict(message, v, true, common.ErrorCodeInvalidRequest); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// ReadStrict reads a WorkspaceCloseScopeOutput as its schema says; closed refuses members that it
+// does not have.
+func (v *WorkspaceCloseScopeOutput) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "ok":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("ok")
+			}
+			seen |= 1 << 0
+			v.Ok, f = r.Bool()
+			if f != nil {
+				return f.At("ok")
+			}
+		case "error":
+			if seen&(1<<1) != 0 {
+				return r.Duplicate("error")
+			}
+			seen |= 1 << 1
+			v.Error, f = wirejson.OrNull(r, func(r *wirejson.Reader) (string, *wirejson.Fault) { return r.String() })
+			if f != nil {
+				return f.At("error")
+			}
+		case "errorCode":
+			if seen&(1<<2) != 0 {
+				return r.Duplicate("errorCode")
+			}
+			seen |= 1 << 2
+			v.ErrorCode, f = wirejson.Ptr(wirejson.ReadString[common.ErrorCode](r))
+			if f != nil {
+				return f.At("errorCode")
+			}
+		case "closed":
+			if seen&(1<<3) != 0 {
+				return r.Duplicate("closed")
+			}
+			seen |= 1 << 3
+			v.Closed, f = wirejson.ReadItems(r, 1000, func(r *wirejson.Reader) (string, *wirejson.Fault) { return r.String() })
+			if f != nil {
+				return f.At("closed")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<0) == 0 {
+		return wirejson.Missing("ok", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *WorkspaceCloseScopeOutput) checkOwn() *wirejson.Fault {
+	if v.Error != nil {
+		if f := wirejson.Text((*v.Error), 0, 4096); f != nil {
+			return f.At("error")
+		}
+	}
+	if v.ErrorCode != nil {
+		switch *v.ErrorCode {
+		case common.ErrorCodePathEscapesSandbox, common.ErrorCodeSymlinkNotAllowed, common.ErrorCodePathProtected, common.ErrorCodeInvalidPath, common.ErrorCodeInvalidRequest, common.ErrorCodeInvalidFrame, common.ErrorCodeNotFound, common.ErrorCodeDirNotFound, common.ErrorCodeNotRegularFile, common.ErrorCodeAlreadyExists, common.ErrorCodeTargetBusy, common.ErrorCodeConflict, common.ErrorCodeSizeLimit, common.ErrorCodeSizeMismatch, common.ErrorCodeHashMismatch, common.ErrorCodeHashRequired, common.ErrorCodeOutOfOrder, common.ErrorCodeMalformedChunk, common.ErrorCodeChunkTooLarge, common.ErrorCodeSizeExceeded, common.ErrorCodeInsufficientSpace, common.ErrorCodeDiskFull, common.ErrorCodeQuota, common.ErrorCodePermissionDenied, common.ErrorCodeAccessDenied, common.ErrorCodeSourceChanged, common.ErrorCodeInitTimeout, common.ErrorCodeChunkTimeout, common.ErrorCodeCompleteTimeout, common.ErrorCodeDigestTimeout, common.ErrorCodeConnectionLost, common.ErrorCodeStaleEpoch, common.ErrorCodeUnknownTransfer, common.ErrorCodeDuplicateTransfer, common.ErrorCodeCancelled, common.ErrorCodeDeclined, common.ErrorCodeNoFoot, common.ErrorCodeFootAmbiguous, common.ErrorCodeProjectSuspended, common.ErrorCodeLimit, common.ErrorCodeUnsupported, common.ErrorCodeUnauthorized, common.ErrorCodePreconditionFailed, common.ErrorCodeDraining, common.ErrorCodeHandshakeFailed, common.ErrorCodeUnsupportedVersion, common.ErrorCodeIdentityMismatch, common.ErrorCodeUnknownType, common.ErrorCodeUnexpectedFrame, common.ErrorCodeInternal:
+		default:
+			return wirejson.New("enum", `must be a known ErrorCode`).At("errorCode")
+		}
+	}
+	if v.Closed != nil {
+		if f := wirejson.Count(len(v.Closed), 0, 1000); f != nil {
+			return f.At("closed")
+		}
+		for i, item := range v.Closed {
+			if f := wirejson.Text(item, 0, 64); f != nil {
+				return f.AtIndex(i).At("closed")
+			}
+			if f := wirejson.Match(item, pattern0); f != nil {
+				return f.AtIndex(i).At("closed")
+			}
+			switch item {
+			case ".", "..":
+				return wirejson.New("not", `must not be "." or ".."`).AtIndex(i).At("closed")
+			}
+		}
+	}
+	if v.Ok {
+		if v.Closed == nil {
+			return wirejson.Missing("closed", "")
+		}
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *WorkspaceCloseScopeOutput) CheckRules() *wirejson.Fault {
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *WorkspaceCloseScopeOutput) AppendValue(dst []byte) ([]byte, error) {
+	var err error
+	dst = append(dst, '{')
+	dst = append(dst, `"ok":`...)
+	dst = wirejson.Bool(dst, v.Ok)
+	dst = append(dst, `"error":`...)
+	if v.Error == nil {
+		dst = append(dst, `null,`...)
+	} else {
+		if dst, err = wirejson.String(dst, (*v.Error)); err != nil {
+			return dst, err
+		}
+	}
+	if v.ErrorCode != nil {
+		dst = append(dst, `"errorCode":`...)
+		if dst, err = wirejson.String(dst, string((*v.ErrorCode))); err != nil {
+			return dst, err
+		}
+	}
+	if v.Closed != nil {
+		dst = append(dst, `"closed":`...)
+		dst = append(dst, '[')
+		for _, item := range v.Closed {
+			if dst, err = wirejson.String(dst, item); err != nil {
+				return dst, err
+			}
+		}
+		dst = wirejson.EndArray(dst)
+	}
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *WorkspaceCloseScopeOutput) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *WorkspaceCloseScopeOutput) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v WorkspaceCloseScopeOutput) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// DecodeWorkspaceCloseScopeOutput reads a message as its schema says; its error is a
+// *common.DecodeError. No bytes at all stand for {}.
+func DecodeWorkspaceCloseScopeOutput(message []byte) (*WorkspaceCloseScopeOutput, error) {
+	v := new(WorkspaceCloseScopeOutput)
+	if err := common.DecodeStrict(message, v, false, common.ErrorCodeInvalidRequest); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
 // ReadStrict reads a WorkspaceCreateEphemeralDirInput as its schema says; closed refuses members that it
 // does not have.
 func (v *WorkspaceCreateEphemeralDirInput) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
@@ -1731,6 +2329,42 @@ func (v *WorkspaceCreateEphemeralDirInput) ReadStrict(r *wirejson.Reader, closed
 			v.DirName, f = wirejson.Ptr(r.String())
 			if f != nil {
 				return f.At("dirName")
+			}
+		case "label":
+			if seen&(1<<1) != 0 {
+				return r.Duplicate("label")
+			}
+			seen |= 1 << 1
+			v.Label, f = wirejson.Ptr(r.String())
+			if f != nil {
+				return f.At("label")
+			}
+		case "deleteOnCreatorClose":
+			if seen&(1<<2) != 0 {
+				return r.Duplicate("deleteOnCreatorClose")
+			}
+			seen |= 1 << 2
+			v.DeleteOnCreatorClose, f = wirejson.Ptr(r.Bool())
+			if f != nil {
+				return f.At("deleteOnCreatorClose")
+			}
+		case "metadata":
+			if seen&(1<<3) != 0 {
+				return r.Duplicate("metadata")
+			}
+			seen |= 1 << 3
+			v.Metadata, f = wirejson.ReadItems(r, 16, func(r *wirejson.Reader) (string, *wirejson.Fault) { return r.String() })
+			if f != nil {
+				return f.At("metadata")
+			}
+		case "scope":
+			if seen&(1<<4) != 0 {
+				return r.Duplicate("scope")
+			}
+			seen |= 1 << 4
+			v.Scope, f = wirejson.Ptr(r.String())
+			if f != nil {
+				return f.At("scope")
 			}
 		default:
 			if closed {
@@ -1758,6 +2392,33 @@ func (v *WorkspaceCreateEphemeralDirInput) checkOwn() *wirejson.Fault {
 			return wirejson.New("not", `must not be "." or ".."`).At("dirName")
 		}
 	}
+	if v.Label != nil {
+		if f := wirejson.Text((*v.Label), 1, 256); f != nil {
+			return f.At("label")
+		}
+	}
+	if v.Metadata != nil {
+		if f := wirejson.Count(len(v.Metadata), 0, 16); f != nil {
+			return f.At("metadata")
+		}
+		for i, item := range v.Metadata {
+			if f := wirejson.Text(item, 0, 256); f != nil {
+				return f.AtIndex(i).At("metadata")
+			}
+		}
+	}
+	if v.Scope != nil {
+		if f := wirejson.Text((*v.Scope), 0, 64); f != nil {
+			return f.At("scope")
+		}
+		if f := wirejson.Match((*v.Scope), pattern0); f != nil {
+			return f.At("scope")
+		}
+		switch *v.Scope {
+		case ".", "..":
+			return wirejson.New("not", `must not be "." or ".."`).At("scope")
+		}
+	}
 	return nil
 }
 
@@ -1773,6 +2434,32 @@ func (v *WorkspaceCreateEphemeralDirInput) AppendValue(dst []byte) ([]byte, erro
 	if v.DirName != nil {
 		dst = append(dst, `"dirName":`...)
 		if dst, err = wirejson.String(dst, (*v.DirName)); err != nil {
+			return dst, err
+		}
+	}
+	if v.Label != nil {
+		dst = append(dst, `"label":`...)
+		if dst, err = wirejson.String(dst, (*v.Label)); err != nil {
+			return dst, err
+		}
+	}
+	if v.DeleteOnCreatorClose != nil {
+		dst = append(dst, `"deleteOnCreatorClose":`...)
+		dst = wirejson.Bool(dst, (*v.DeleteOnCreatorClose))
+	}
+	if v.Metadata != nil {
+		dst = append(dst, `"metadata":`...)
+		dst = append(dst, '[')
+		for _, item := range v.Metadata {
+			if dst, err = wirejson.String(dst, item); err != nil {
+				return dst, err
+			}
+		}
+		dst = wirejson.EndArray(dst)
+	}
+	if v.Scope != nil {
+		dst = append(dst, `"scope":`...)
+		if dst, err = wirejson.String(dst, (*v.Scope)); err != nil {
 			return dst, err
 		}
 	}
@@ -1863,6 +2550,15 @@ func (v *WorkspaceCreateEphemeralDirOutput) ReadStrict(r *wirejson.Reader, close
 			if f != nil {
 				return f.At("dirName")
 			}
+		case "expiresAt":
+			if seen&(1<<4) != 0 {
+				return r.Duplicate("expiresAt")
+			}
+			seen |= 1 << 4
+			v.ExpiresAt, f = wirejson.OrNull(r, func(r *wirejson.Reader) (time.Time, *wirejson.Fault) { return r.Time() })
+			if f != nil {
+				return f.At("expiresAt")
+			}
 		default:
 			if closed {
 				return r.Unknown(name)
@@ -1874,6 +2570,9 @@ func (v *WorkspaceCreateEphemeralDirOutput) ReadStrict(r *wirejson.Reader, close
 	}
 	if seen&(1<<0) == 0 {
 		return wirejson.Missing("ok", "")
+	}
+	if v.Ok && seen&(1<<4) == 0 {
+		return wirejson.Missing("expiresAt", "")
 	}
 	return v.checkOwn()
 }
@@ -1902,6 +2601,11 @@ func (v *WorkspaceCreateEphemeralDirOutput) checkOwn() *wirejson.Fault {
 		switch *v.DirName {
 		case ".", "..":
 			return wirejson.New("not", `must not be "." or ".."`).At("dirName")
+		}
+	}
+	if v.ExpiresAt != nil {
+		if f := wirejson.Moment((*v.ExpiresAt)); f != nil {
+			return f.At("expiresAt")
 		}
 	}
 	if v.Ok {
@@ -1943,6 +2647,12 @@ func (v *WorkspaceCreateEphemeralDirOutput) AppendValue(dst []byte) ([]byte, err
 			return dst, err
 		}
 	}
+	dst = append(dst, `"expiresAt":`...)
+	if v.ExpiresAt == nil {
+		dst = append(dst, `null,`...)
+	} else {
+		dst = wirejson.Time(dst, (*v.ExpiresAt))
+	}
 	return wirejson.EndObject(dst), nil
 }
 
@@ -1972,6 +2682,1477 @@ func (v WorkspaceCreateEphemeralDirOutput) MarshalJSON() ([]byte, error) { retur
 // *common.DecodeError. No bytes at all stand for {}.
 func DecodeWorkspaceCreateEphemeralDirOutput(message []byte) (*WorkspaceCreateEphemeralDirOutput, error) {
 	v := new(WorkspaceCreateEphemeralDirOutput)
+	if err := common.DecodeStrict(message, v, false, common.ErrorCodeInvalidRequest); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// ReadStrict reads a WorkspaceListDirsInput as its schema says; closed refuses members that it
+// does not have.
+func (v *WorkspaceListDirsInput) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *WorkspaceListDirsInput) checkOwn() *wirejson.Fault {
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *WorkspaceListDirsInput) CheckRules() *wirejson.Fault {
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *WorkspaceListDirsInput) AppendValue(dst []byte) ([]byte, error) {
+	dst = append(dst, '{')
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *WorkspaceListDirsInput) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *WorkspaceListDirsInput) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v WorkspaceListDirsInput) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// DecodeWorkspaceListDirsInput reads a message as its schema says; its error is a
+// *common.DecodeError. No bytes at all stand for {}.
+func DecodeWorkspaceListDirsInput(message []byte) (*WorkspaceListDirsInput, error) {
+	v := new(WorkspaceListDirsInput)
+	if err := common.DecodeStrict(message, v, true, common.ErrorCodeInvalidRequest); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// ReadStrict reads a WorkspaceListDirsOutput as its schema says; closed refuses members that it
+// does not have.
+func (v *WorkspaceListDirsOutput) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "ok":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("ok")
+			}
+			seen |= 1 << 0
+			v.Ok, f = r.Bool()
+			if f != nil {
+				return f.At("ok")
+			}
+		case "error":
+			if seen&(1<<1) != 0 {
+				return r.Duplicate("error")
+			}
+			seen |= 1 << 1
+			v.Error, f = wirejson.OrNull(r, func(r *wirejson.Reader) (string, *wirejson.Fault) { return r.String() })
+			if f != nil {
+				return f.At("error")
+			}
+		case "errorCode":
+			if seen&(1<<2) != 0 {
+				return r.Duplicate("errorCode")
+			}
+			seen |= 1 << 2
+			v.ErrorCode, f = wirejson.Ptr(wirejson.ReadString[common.ErrorCode](r))
+			if f != nil {
+				return f.At("errorCode")
+			}
+		case "dirs":
+			if seen&(1<<3) != 0 {
+				return r.Duplicate("dirs")
+			}
+			seen |= 1 << 3
+			v.Dirs, f = wirejson.ReadItems(r, 1000, func(r *wirejson.Reader) (common.RootDir, *wirejson.Fault) {
+				return wirejson.ReadObject[common.RootDir](r, false)
+			})
+			if f != nil {
+				return f.At("dirs")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<0) == 0 {
+		return wirejson.Missing("ok", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *WorkspaceListDirsOutput) checkOwn() *wirejson.Fault {
+	if v.Error != nil {
+		if f := wirejson.Text((*v.Error), 0, 4096); f != nil {
+			return f.At("error")
+		}
+	}
+	if v.ErrorCode != nil {
+		switch *v.ErrorCode {
+		case common.ErrorCodePathEscapesSandbox, common.ErrorCodeSymlinkNotAllowed, common.ErrorCodePathProtected, common.ErrorCodeInvalidPath, common.ErrorCodeInvalidRequest, common.ErrorCodeInvalidFrame, common.ErrorCodeNotFound, common.ErrorCodeDirNotFound, common.ErrorCodeNotRegularFile, common.ErrorCodeAlreadyExists, common.ErrorCodeTargetBusy, common.ErrorCodeConflict, common.ErrorCodeSizeLimit, common.ErrorCodeSizeMismatch, common.ErrorCodeHashMismatch, common.ErrorCodeHashRequired, common.ErrorCodeOutOfOrder, common.ErrorCodeMalformedChunk, common.ErrorCodeChunkTooLarge, common.ErrorCodeSizeExceeded, common.ErrorCodeInsufficientSpace, common.ErrorCodeDiskFull, common.ErrorCodeQuota, common.ErrorCodePermissionDenied, common.ErrorCodeAccessDenied, common.ErrorCodeSourceChanged, common.ErrorCodeInitTimeout, common.ErrorCodeChunkTimeout, common.ErrorCodeCompleteTimeout, common.ErrorCodeDigestTimeout, common.ErrorCodeConnectionLost, common.ErrorCodeStaleEpoch, common.ErrorCodeUnknownTransfer, common.ErrorCodeDuplicateTransfer, common.ErrorCodeCancelled, common.ErrorCodeDeclined, common.ErrorCodeNoFoot, common.ErrorCodeFootAmbiguous, common.ErrorCodeProjectSuspended, common.ErrorCodeLimit, common.ErrorCodeUnsupported, common.ErrorCodeUnauthorized, common.ErrorCodePreconditionFailed, common.ErrorCodeDraining, common.ErrorCodeHandshakeFailed, common.ErrorCodeUnsupportedVersion, common.ErrorCodeIdentityMismatch, common.ErrorCodeUnknownType, common.ErrorCodeUnexpectedFrame, common.ErrorCodeInternal:
+		default:
+			return wirejson.New("enum", `must be a known ErrorCode`).At("errorCode")
+		}
+	}
+	if v.Dirs != nil {
+		if f := wirejson.Count(len(v.Dirs), 0, 1000); f != nil {
+			return f.At("dirs")
+		}
+	}
+	if v.Ok {
+		if v.Dirs == nil {
+			return wirejson.Missing("dirs", "")
+		}
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *WorkspaceListDirsOutput) CheckRules() *wirejson.Fault {
+	for i := range v.Dirs {
+		if f := v.Dirs[i].CheckRules(); f != nil {
+			return f.AtIndex(i).At("dirs")
+		}
+	}
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *WorkspaceListDirsOutput) AppendValue(dst []byte) ([]byte, error) {
+	var err error
+	dst = append(dst, '{')
+	dst = append(dst, `"ok":`...)
+	dst = wirejson.Bool(dst, v.Ok)
+	dst = append(dst, `"error":`...)
+	if v.Error == nil {
+		dst = append(dst, `null,`...)
+	} else {
+		if dst, err = wirejson.String(dst, (*v.Error)); err != nil {
+			return dst, err
+		}
+	}
+	if v.ErrorCode != nil {
+		dst = append(dst, `"errorCode":`...)
+		if dst, err = wirejson.String(dst, string((*v.ErrorCode))); err != nil {
+			return dst, err
+		}
+	}
+	if v.Dirs != nil {
+		dst = append(dst, `"dirs":`...)
+		dst = append(dst, '[')
+		for i := range v.Dirs {
+			if dst, err = v.Dirs[i].AppendValue(dst); err != nil {
+				return dst, err
+			}
+		}
+		dst = wirejson.EndArray(dst)
+	}
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *WorkspaceListDirsOutput) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *WorkspaceListDirsOutput) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v WorkspaceListDirsOutput) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// DecodeWorkspaceListDirsOutput reads a message as its schema says; its error is a
+// *common.DecodeError. No bytes at all stand for {}.
+func DecodeWorkspaceListDirsOutput(message []byte) (*WorkspaceListDirsOutput, error) {
+	v := new(WorkspaceListDirsOutput)
+	if err := common.DecodeStrict(message, v, false, common.ErrorCodeInvalidRequest); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// ReadStrict reads a WorkspaceListFilesInput as its schema says; closed refuses members that it
+// does not have.
+func (v *WorkspaceListFilesInput) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "dirName":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("dirName")
+			}
+			seen |= 1 << 0
+			v.DirName, f = r.String()
+			if f != nil {
+				return f.At("dirName")
+			}
+		case "path":
+			if seen&(1<<1) != 0 {
+				return r.Duplicate("path")
+			}
+			seen |= 1 << 1
+			v.Path, f = wirejson.Ptr(r.String())
+			if f != nil {
+				return f.Coded("maxLength", "invalid_path").Coded("pattern", "path_escapes_sandbox").At("path")
+			}
+		case "recursive":
+			if seen&(1<<2) != 0 {
+				return r.Duplicate("recursive")
+			}
+			seen |= 1 << 2
+			v.Recursive, f = wirejson.Ptr(r.Bool())
+			if f != nil {
+				return f.At("recursive")
+			}
+		case "cursor":
+			if seen&(1<<3) != 0 {
+				return r.Duplicate("cursor")
+			}
+			seen |= 1 << 3
+			v.Cursor, f = wirejson.Ptr(r.String())
+			if f != nil {
+				return f.At("cursor")
+			}
+		case "limit":
+			if seen&(1<<4) != 0 {
+				return r.Duplicate("limit")
+			}
+			seen |= 1 << 4
+			v.Limit, f = wirejson.Ptr(r.Int(1, 1000))
+			if f != nil {
+				return f.At("limit")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<0) == 0 {
+		return wirejson.Missing("dirName", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *WorkspaceListFilesInput) checkOwn() *wirejson.Fault {
+	if f := wirejson.Text(v.DirName, 0, 64); f != nil {
+		return f.At("dirName")
+	}
+	if f := wirejson.Match(v.DirName, pattern0); f != nil {
+		return f.At("dirName")
+	}
+	switch v.DirName {
+	case ".", "..":
+		return wirejson.New("not", `must not be "." or ".."`).At("dirName")
+	}
+	if v.Path != nil {
+		if f := wirejson.Text((*v.Path), 0, 4096); f != nil {
+			return f.Coded("maxLength", "invalid_path").Coded("pattern", "path_escapes_sandbox").At("path")
+		}
+		if f := wirejson.Match((*v.Path), pattern1); f != nil {
+			return f.Coded("maxLength", "invalid_path").Coded("pattern", "path_escapes_sandbox").At("path")
+		}
+	}
+	if v.Cursor != nil {
+		if f := wirejson.Text((*v.Cursor), 1, 8192); f != nil {
+			return f.At("cursor")
+		}
+	}
+	if v.Limit != nil {
+		if f := wirejson.Range((*v.Limit), 1, 1000); f != nil {
+			return f.At("limit")
+		}
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *WorkspaceListFilesInput) CheckRules() *wirejson.Fault {
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *WorkspaceListFilesInput) AppendValue(dst []byte) ([]byte, error) {
+	var err error
+	dst = append(dst, '{')
+	dst = append(dst, `"dirName":`...)
+	if dst, err = wirejson.String(dst, v.DirName); err != nil {
+		return dst, err
+	}
+	if v.Path != nil {
+		dst = append(dst, `"path":`...)
+		if dst, err = wirejson.String(dst, (*v.Path)); err != nil {
+			return dst, err
+		}
+	}
+	if v.Recursive != nil {
+		dst = append(dst, `"recursive":`...)
+		dst = wirejson.Bool(dst, (*v.Recursive))
+	}
+	if v.Cursor != nil {
+		dst = append(dst, `"cursor":`...)
+		if dst, err = wirejson.String(dst, (*v.Cursor)); err != nil {
+			return dst, err
+		}
+	}
+	if v.Limit != nil {
+		dst = append(dst, `"limit":`...)
+		dst = wirejson.Int(dst, (*v.Limit))
+	}
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *WorkspaceListFilesInput) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *WorkspaceListFilesInput) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v WorkspaceListFilesInput) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// DecodeWorkspaceListFilesInput reads a message as its schema says; its error is a
+// *common.DecodeError. No bytes at all stand for {}.
+func DecodeWorkspaceListFilesInput(message []byte) (*WorkspaceListFilesInput, error) {
+	v := new(WorkspaceListFilesInput)
+	if err := common.DecodeStrict(message, v, true, common.ErrorCodeInvalidRequest); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// ReadStrict reads a WorkspaceListFilesOutput as its schema says; closed refuses members that it
+// does not have.
+func (v *WorkspaceListFilesOutput) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "ok":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("ok")
+			}
+			seen |= 1 << 0
+			v.Ok, f = r.Bool()
+			if f != nil {
+				return f.At("ok")
+			}
+		case "error":
+			if seen&(1<<1) != 0 {
+				return r.Duplicate("error")
+			}
+			seen |= 1 << 1
+			v.Error, f = wirejson.OrNull(r, func(r *wirejson.Reader) (string, *wirejson.Fault) { return r.String() })
+			if f != nil {
+				return f.At("error")
+			}
+		case "errorCode":
+			if seen&(1<<2) != 0 {
+				return r.Duplicate("errorCode")
+			}
+			seen |= 1 << 2
+			v.ErrorCode, f = wirejson.Ptr(wirejson.ReadString[common.ErrorCode](r))
+			if f != nil {
+				return f.At("errorCode")
+			}
+		case "entries":
+			if seen&(1<<3) != 0 {
+				return r.Duplicate("entries")
+			}
+			seen |= 1 << 3
+			v.Entries, f = wirejson.ReadItems(r, 1000, func(r *wirejson.Reader) (common.WorkspaceEntry, *wirejson.Fault) {
+				return wirejson.ReadObject[common.WorkspaceEntry](r, false)
+			})
+			if f != nil {
+				return f.At("entries")
+			}
+		case "nextCursor":
+			if seen&(1<<4) != 0 {
+				return r.Duplicate("nextCursor")
+			}
+			seen |= 1 << 4
+			v.NextCursor, f = wirejson.OrNull(r, func(r *wirejson.Reader) (string, *wirejson.Fault) { return r.String() })
+			if f != nil {
+				return f.At("nextCursor")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<0) == 0 {
+		return wirejson.Missing("ok", "")
+	}
+	if v.Ok && seen&(1<<4) == 0 {
+		return wirejson.Missing("nextCursor", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *WorkspaceListFilesOutput) checkOwn() *wirejson.Fault {
+	if v.Error != nil {
+		if f := wirejson.Text((*v.Error), 0, 4096); f != nil {
+			return f.At("error")
+		}
+	}
+	if v.ErrorCode != nil {
+		switch *v.ErrorCode {
+		case common.ErrorCodePathEscapesSandbox, common.ErrorCodeSymlinkNotAllowed, common.ErrorCodePathProtected, common.ErrorCodeInvalidPath, common.ErrorCodeInvalidRequest, common.ErrorCodeInvalidFrame, common.ErrorCodeNotFound, common.ErrorCodeDirNotFound, common.ErrorCodeNotRegularFile, common.ErrorCodeAlreadyExists, common.ErrorCodeTargetBusy, common.ErrorCodeConflict, common.ErrorCodeSizeLimit, common.ErrorCodeSizeMismatch, common.ErrorCodeHashMismatch, common.ErrorCodeHashRequired, common.ErrorCodeOutOfOrder, common.ErrorCodeMalformedChunk, common.ErrorCodeChunkTooLarge, common.ErrorCodeSizeExceeded, common.ErrorCodeInsufficientSpace, common.ErrorCodeDiskFull, common.ErrorCodeQuota, common.ErrorCodePermissionDenied, common.ErrorCodeAccessDenied, common.ErrorCodeSourceChanged, common.ErrorCodeInitTimeout, common.ErrorCodeChunkTimeout, common.ErrorCodeCompleteTimeout, common.ErrorCodeDigestTimeout, common.ErrorCodeConnectionLost, common.ErrorCodeStaleEpoch, common.ErrorCodeUnknownTransfer, common.ErrorCodeDuplicateTransfer, common.ErrorCodeCancelled, common.ErrorCodeDeclined, common.ErrorCodeNoFoot, common.ErrorCodeFootAmbiguous, common.ErrorCodeProjectSuspended, common.ErrorCodeLimit, common.ErrorCodeUnsupported, common.ErrorCodeUnauthorized, common.ErrorCodePreconditionFailed, common.ErrorCodeDraining, common.ErrorCodeHandshakeFailed, common.ErrorCodeUnsupportedVersion, common.ErrorCodeIdentityMismatch, common.ErrorCodeUnknownType, common.ErrorCodeUnexpectedFrame, common.ErrorCodeInternal:
+		default:
+			return wirejson.New("enum", `must be a known ErrorCode`).At("errorCode")
+		}
+	}
+	if v.Entries != nil {
+		if f := wirejson.Count(len(v.Entries), 0, 1000); f != nil {
+			return f.At("entries")
+		}
+	}
+	if v.NextCursor != nil {
+		if f := wirejson.Text((*v.NextCursor), 0, 8192); f != nil {
+			return f.At("nextCursor")
+		}
+	}
+	if v.Ok {
+		if v.Entries == nil {
+			return wirejson.Missing("entries", "")
+		}
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *WorkspaceListFilesOutput) CheckRules() *wirejson.Fault {
+	for i := range v.Entries {
+		if f := v.Entries[i].CheckRules(); f != nil {
+			return f.AtIndex(i).At("entries")
+		}
+	}
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *WorkspaceListFilesOutput) AppendValue(dst []byte) ([]byte, error) {
+	var err error
+	dst = append(dst, '{')
+	dst = append(dst, `"ok":`...)
+	dst = wirejson.Bool(dst, v.Ok)
+	dst = append(dst, `"error":`...)
+	if v.Error == nil {
+		dst = append(dst, `null,`...)
+	} else {
+		if dst, err = wirejson.String(dst, (*v.Error)); err != nil {
+			return dst, err
+		}
+	}
+	if v.ErrorCode != nil {
+		dst = append(dst, `"errorCode":`...)
+		if dst, err = wirejson.String(dst, string((*v.ErrorCode))); err != nil {
+			return dst, err
+		}
+	}
+	if v.Entries != nil {
+		dst = append(dst, `"entries":`...)
+		dst = append(dst, '[')
+		for i := range v.Entries {
+			if dst, err = v.Entries[i].AppendValue(dst); err != nil {
+				return dst, err
+			}
+		}
+		dst = wirejson.EndArray(dst)
+	}
+	dst = append(dst, `"nextCursor":`...)
+	if v.NextCursor == nil {
+		dst = append(dst, `null,`...)
+	} else {
+		if dst, err = wirejson.String(dst, (*v.NextCursor)); err != nil {
+			return dst, err
+		}
+	}
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *WorkspaceListFilesOutput) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *WorkspaceListFilesOutput) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v WorkspaceListFilesOutput) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// DecodeWorkspaceListFilesOutput reads a message as its schema says; its error is a
+// *common.DecodeError. No bytes at all stand for {}.
+func DecodeWorkspaceListFilesOutput(message []byte) (*WorkspaceListFilesOutput, error) {
+	v := new(WorkspaceListFilesOutput)
+	if err := common.DecodeStrict(message, v, false, common.ErrorCodeInvalidRequest); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// ReadStrict reads a WorkspaceReadFileInput as its schema says; closed refuses members that it
+// does not have.
+func (v *WorkspaceReadFileInput) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "dirName":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("dirName")
+			}
+			seen |= 1 << 0
+			v.DirName, f = r.String()
+			if f != nil {
+				return f.At("dirName")
+			}
+		case "path":
+			if seen&(1<<1) != 0 {
+				return r.Duplicate("path")
+			}
+			seen |= 1 << 1
+			v.Path, f = r.String()
+			if f != nil {
+				return f.Coded("maxLength", "invalid_path").Coded("pattern", "path_escapes_sandbox").At("path")
+			}
+		case "offset":
+			if seen&(1<<2) != 0 {
+				return r.Duplicate("offset")
+			}
+			seen |= 1 << 2
+			v.Offset, f = wirejson.Ptr(r.Int(0, 9007199254740991))
+			if f != nil {
+				return f.At("offset")
+			}
+		case "length":
+			if seen&(1<<3) != 0 {
+				return r.Duplicate("length")
+			}
+			seen |= 1 << 3
+			v.Length, f = wirejson.Ptr(r.Int(1, 262144))
+			if f != nil {
+				return f.At("length")
+			}
+		case "encoding":
+			if seen&(1<<4) != 0 {
+				return r.Duplicate("encoding")
+			}
+			seen |= 1 << 4
+			v.Encoding, f = wirejson.Ptr(wirejson.ReadString[common.ContentEncoding](r))
+			if f != nil {
+				return f.At("encoding")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<0) == 0 {
+		return wirejson.Missing("dirName", "")
+	}
+	if seen&(1<<1) == 0 {
+		return wirejson.Missing("path", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *WorkspaceReadFileInput) checkOwn() *wirejson.Fault {
+	if f := wirejson.Text(v.DirName, 0, 64); f != nil {
+		return f.At("dirName")
+	}
+	if f := wirejson.Match(v.DirName, pattern0); f != nil {
+		return f.At("dirName")
+	}
+	switch v.DirName {
+	case ".", "..":
+		return wirejson.New("not", `must not be "." or ".."`).At("dirName")
+	}
+	if f := wirejson.Text(v.Path, 0, 4096); f != nil {
+		return f.Coded("maxLength", "invalid_path").Coded("pattern", "path_escapes_sandbox").At("path")
+	}
+	if f := wirejson.Match(v.Path, pattern1); f != nil {
+		return f.Coded("maxLength", "invalid_path").Coded("pattern", "path_escapes_sandbox").At("path")
+	}
+	if v.Offset != nil {
+		if f := wirejson.Range((*v.Offset), 0, 9007199254740991); f != nil {
+			return f.At("offset")
+		}
+	}
+	if v.Length != nil {
+		if f := wirejson.Range((*v.Length), 1, 262144); f != nil {
+			return f.At("length")
+		}
+	}
+	if v.Encoding != nil {
+		switch *v.Encoding {
+		case common.ContentEncodingText, common.ContentEncodingBase64:
+		default:
+			return wirejson.New("enum", `must be one of "text", "base64"`).At("encoding")
+		}
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *WorkspaceReadFileInput) CheckRules() *wirejson.Fault {
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *WorkspaceReadFileInput) AppendValue(dst []byte) ([]byte, error) {
+	var err error
+	dst = append(dst, '{')
+	dst = append(dst, `"dirName":`...)
+	if dst, err = wirejson.String(dst, v.DirName); err != nil {
+		return dst, err
+	}
+	dst = append(dst, `"path":`...)
+	if dst, err = wirejson.String(dst, v.Path); err != nil {
+		return dst, err
+	}
+	if v.Offset != nil {
+		dst = append(dst, `"offset":`...)
+		dst = wirejson.Int(dst, (*v.Offset))
+	}
+	if v.Length != nil {
+		dst = append(dst, `"length":`...)
+		dst = wirejson.Int(dst, (*v.Length))
+	}
+	if v.Encoding != nil {
+		dst = append(dst, `"encoding":`...)
+		if dst, err = wirejson.String(dst, string((*v.Encoding))); err != nil {
+			return dst, err
+		}
+	}
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *WorkspaceReadFileInput) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *WorkspaceReadFileInput) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v WorkspaceReadFileInput) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// DecodeWorkspaceReadFileInput reads a message as its schema says; its error is a
+// *common.DecodeError. No bytes at all stand for {}.
+func DecodeWorkspaceReadFileInput(message []byte) (*WorkspaceReadFileInput, error) {
+	v := new(WorkspaceReadFileInput)
+	if err := common.DecodeStrict(message, v, true, common.ErrorCodeInvalidRequest); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// ReadStrict reads a WorkspaceReadFileOutput as its schema says; closed refuses members that it
+// does not have.
+func (v *WorkspaceReadFileOutput) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "ok":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("ok")
+			}
+			seen |= 1 << 0
+			v.Ok, f = r.Bool()
+			if f != nil {
+				return f.At("ok")
+			}
+		case "error":
+			if seen&(1<<1) != 0 {
+				return r.Duplicate("error")
+			}
+			seen |= 1 << 1
+			v.Error, f = wirejson.OrNull(r, func(r *wirejson.Reader) (string, *wirejson.Fault) { return r.String() })
+			if f != nil {
+				return f.At("error")
+			}
+		case "errorCode":
+			if seen&(1<<2) != 0 {
+				return r.Duplicate("errorCode")
+			}
+			seen |= 1 << 2
+			v.ErrorCode, f = wirejson.Ptr(wirejson.ReadString[common.ErrorCode](r))
+			if f != nil {
+				return f.At("errorCode")
+			}
+		case "encoding":
+			if seen&(1<<3) != 0 {
+				return r.Duplicate("encoding")
+			}
+			seen |= 1 << 3
+			v.Encoding, f = wirejson.Ptr(wirejson.ReadString[common.ContentEncoding](r))
+			if f != nil {
+				return f.At("encoding")
+			}
+		case "content":
+			if seen&(1<<4) != 0 {
+				return r.Duplicate("content")
+			}
+			seen |= 1 << 4
+			v.Content, f = wirejson.Ptr(r.String())
+			if f != nil {
+				return f.At("content")
+			}
+		case "offset":
+			if seen&(1<<5) != 0 {
+				return r.Duplicate("offset")
+			}
+			seen |= 1 << 5
+			v.Offset, f = wirejson.Ptr(r.Int(0, 9007199254740991))
+			if f != nil {
+				return f.At("offset")
+			}
+		case "size":
+			if seen&(1<<6) != 0 {
+				return r.Duplicate("size")
+			}
+			seen |= 1 << 6
+			v.Size, f = wirejson.Ptr(r.Int(0, 9007199254740991))
+			if f != nil {
+				return f.At("size")
+			}
+		case "eof":
+			if seen&(1<<7) != 0 {
+				return r.Duplicate("eof")
+			}
+			seen |= 1 << 7
+			v.EOF, f = wirejson.Ptr(r.Bool())
+			if f != nil {
+				return f.At("eof")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<0) == 0 {
+		return wirejson.Missing("ok", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *WorkspaceReadFileOutput) checkOwn() *wirejson.Fault {
+	if v.Error != nil {
+		if f := wirejson.Text((*v.Error), 0, 4096); f != nil {
+			return f.At("error")
+		}
+	}
+	if v.ErrorCode != nil {
+		switch *v.ErrorCode {
+		case common.ErrorCodePathEscapesSandbox, common.ErrorCodeSymlinkNotAllowed, common.ErrorCodePathProtected, common.ErrorCodeInvalidPath, common.ErrorCodeInvalidRequest, common.ErrorCodeInvalidFrame, common.ErrorCodeNotFound, common.ErrorCodeDirNotFound, common.ErrorCodeNotRegularFile, common.ErrorCodeAlreadyExists, common.ErrorCodeTargetBusy, common.ErrorCodeConflict, common.ErrorCodeSizeLimit, common.ErrorCodeSizeMismatch, common.ErrorCodeHashMismatch, common.ErrorCodeHashRequired, common.ErrorCodeOutOfOrder, common.ErrorCodeMalformedChunk, common.ErrorCodeChunkTooLarge, common.ErrorCodeSizeExceeded, common.ErrorCodeInsufficientSpace, common.ErrorCodeDiskFull, common.ErrorCodeQuota, common.ErrorCodePermissionDenied, common.ErrorCodeAccessDenied, common.ErrorCodeSourceChanged, common.ErrorCodeInitTimeout, common.ErrorCodeChunkTimeout, common.ErrorCodeCompleteTimeout, common.ErrorCodeDigestTimeout, common.ErrorCodeConnectionLost, common.ErrorCodeStaleEpoch, common.ErrorCodeUnknownTransfer, common.ErrorCodeDuplicateTransfer, common.ErrorCodeCancelled, common.ErrorCodeDeclined, common.ErrorCodeNoFoot, common.ErrorCodeFootAmbiguous, common.ErrorCodeProjectSuspended, common.ErrorCodeLimit, common.ErrorCodeUnsupported, common.ErrorCodeUnauthorized, common.ErrorCodePreconditionFailed, common.ErrorCodeDraining, common.ErrorCodeHandshakeFailed, common.ErrorCodeUnsupportedVersion, common.ErrorCodeIdentityMismatch, common.ErrorCodeUnknownType, common.ErrorCodeUnexpectedFrame, common.ErrorCodeInternal:
+		default:
+			return wirejson.New("enum", `must be a known ErrorCode`).At("errorCode")
+		}
+	}
+	if v.Encoding != nil {
+		switch *v.Encoding {
+		case common.ContentEncodingText, common.ContentEncodingBase64:
+		default:
+			return wirejson.New("enum", `must be one of "text", "base64"`).At("encoding")
+		}
+	}
+	if v.Content != nil {
+		if f := wirejson.Text((*v.Content), 0, 349528); f != nil {
+			return f.At("content")
+		}
+	}
+	if v.Offset != nil {
+		if f := wirejson.Range((*v.Offset), 0, 9007199254740991); f != nil {
+			return f.At("offset")
+		}
+	}
+	if v.Size != nil {
+		if f := wirejson.Range((*v.Size), 0, 9007199254740991); f != nil {
+			return f.At("size")
+		}
+	}
+	if v.Ok {
+		if v.Encoding == nil {
+			return wirejson.Missing("encoding", "")
+		}
+		if v.Content == nil {
+			return wirejson.Missing("content", "")
+		}
+		if v.Offset == nil {
+			return wirejson.Missing("offset", "")
+		}
+		if v.Size == nil {
+			return wirejson.Missing("size", "")
+		}
+		if v.EOF == nil {
+			return wirejson.Missing("eof", "")
+		}
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *WorkspaceReadFileOutput) CheckRules() *wirejson.Fault {
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *WorkspaceReadFileOutput) AppendValue(dst []byte) ([]byte, error) {
+	var err error
+	dst = append(dst, '{')
+	dst = append(dst, `"ok":`...)
+	dst = wirejson.Bool(dst, v.Ok)
+	dst = append(dst, `"error":`...)
+	if v.Error == nil {
+		dst = append(dst, `null,`...)
+	} else {
+		if dst, err = wirejson.String(dst, (*v.Error)); err != nil {
+			return dst, err
+		}
+	}
+	if v.ErrorCode != nil {
+		dst = append(dst, `"errorCode":`...)
+		if dst, err = wirejson.String(dst, string((*v.ErrorCode))); err != nil {
+			return dst, err
+		}
+	}
+	if v.Encoding != nil {
+		dst = append(dst, `"encoding":`...)
+		if dst, err = wirejson.String(dst, string((*v.Encoding))); err != nil {
+			return dst, err
+		}
+	}
+	if v.Content != nil {
+		dst = append(dst, `"content":`...)
+		if dst, err = wirejson.String(dst, (*v.Content)); err != nil {
+			return dst, err
+		}
+	}
+	if v.Offset != nil {
+		dst = append(dst, `"offset":`...)
+		dst = wirejson.Int(dst, (*v.Offset))
+	}
+	if v.Size != nil {
+		dst = append(dst, `"size":`...)
+		dst = wirejson.Int(dst, (*v.Size))
+	}
+	if v.EOF != nil {
+		dst = append(dst, `"eof":`...)
+		dst = wirejson.Bool(dst, (*v.EOF))
+	}
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *WorkspaceReadFileOutput) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *WorkspaceReadFileOutput) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v WorkspaceReadFileOutput) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// DecodeWorkspaceReadFileOutput reads a message as its schema says; its error is a
+// *common.DecodeError. No bytes at all stand for {}.
+func DecodeWorkspaceReadFileOutput(message []byte) (*WorkspaceReadFileOutput, error) {
+	v := new(WorkspaceReadFileOutput)
+	if err := common.DecodeStrict(message, v, false, common.ErrorCodeInvalidRequest); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// ReadStrict reads a WorkspaceWriteFileInput as its schema says; closed refuses members that it
+// does not have.
+func (v *WorkspaceWriteFileInput) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "dirName":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("dirName")
+			}
+			seen |= 1 << 0
+			v.DirName, f = wirejson.Ptr(r.String())
+			if f != nil {
+				return f.At("dirName")
+			}
+		case "path":
+			if seen&(1<<1) != 0 {
+				return r.Duplicate("path")
+			}
+			seen |= 1 << 1
+			v.Path, f = r.String()
+			if f != nil {
+				return f.Coded("maxLength", "invalid_path").Coded("pattern", "path_escapes_sandbox").At("path")
+			}
+		case "content":
+			if seen&(1<<2) != 0 {
+				return r.Duplicate("content")
+			}
+			seen |= 1 << 2
+			v.Content, f = r.String()
+			if f != nil {
+				return f.At("content")
+			}
+		case "encoding":
+			if seen&(1<<3) != 0 {
+				return r.Duplicate("encoding")
+			}
+			seen |= 1 << 3
+			v.Encoding, f = wirejson.Ptr(wirejson.ReadString[common.ContentEncoding](r))
+			if f != nil {
+				return f.At("encoding")
+			}
+		case "onExisting":
+			if seen&(1<<4) != 0 {
+				return r.Duplicate("onExisting")
+			}
+			seen |= 1 << 4
+			v.OnExisting, f = wirejson.Ptr(wirejson.ReadString[common.OnExisting](r))
+			if f != nil {
+				return f.At("onExisting")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<1) == 0 {
+		return wirejson.Missing("path", "")
+	}
+	if seen&(1<<2) == 0 {
+		return wirejson.Missing("content", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *WorkspaceWriteFileInput) checkOwn() *wirejson.Fault {
+	if v.DirName != nil {
+		if f := wirejson.Text((*v.DirName), 0, 64); f != nil {
+			return f.At("dirName")
+		}
+		if f := wirejson.Match((*v.DirName), pattern0); f != nil {
+			return f.At("dirName")
+		}
+		switch *v.DirName {
+		case ".", "..":
+			return wirejson.New("not", `must not be "." or ".."`).At("dirName")
+		}
+	}
+	if f := wirejson.Text(v.Path, 0, 4096); f != nil {
+		return f.Coded("maxLength", "invalid_path").Coded("pattern", "path_escapes_sandbox").At("path")
+	}
+	if f := wirejson.Match(v.Path, pattern1); f != nil {
+		return f.Coded("maxLength", "invalid_path").Coded("pattern", "path_escapes_sandbox").At("path")
+	}
+	if f := wirejson.Text(v.Content, 0, 700000); f != nil {
+		return f.At("content")
+	}
+	if v.Encoding != nil {
+		switch *v.Encoding {
+		case common.ContentEncodingText, common.ContentEncodingBase64:
+		default:
+			return wirejson.New("enum", `must be one of "text", "base64"`).At("encoding")
+		}
+	}
+	if v.OnExisting != nil {
+		switch *v.OnExisting {
+		case common.OnExistingReplace, common.OnExistingError, common.OnExistingKeepBoth:
+		default:
+			return wirejson.New("enum", `must be one of "replace", "error", "keep_both"`).At("onExisting")
+		}
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *WorkspaceWriteFileInput) CheckRules() *wirejson.Fault {
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *WorkspaceWriteFileInput) AppendValue(dst []byte) ([]byte, error) {
+	var err error
+	dst = append(dst, '{')
+	if v.DirName != nil {
+		dst = append(dst, `"dirName":`...)
+		if dst, err = wirejson.String(dst, (*v.DirName)); err != nil {
+			return dst, err
+		}
+	}
+	dst = append(dst, `"path":`...)
+	if dst, err = wirejson.String(dst, v.Path); err != nil {
+		return dst, err
+	}
+	dst = append(dst, `"content":`...)
+	if dst, err = wirejson.String(dst, v.Content); err != nil {
+		return dst, err
+	}
+	if v.Encoding != nil {
+		dst = append(dst, `"encoding":`...)
+		if dst, err = wirejson.String(dst, string((*v.Encoding))); err != nil {
+			return dst, err
+		}
+	}
+	if v.OnExisting != nil {
+		dst = append(dst, `"onExisting":`...)
+		if dst, err = wirejson.String(dst, string((*v.OnExisting))); err != nil {
+			return dst, err
+		}
+	}
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *WorkspaceWriteFileInput) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *WorkspaceWriteFileInput) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v WorkspaceWriteFileInput) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// DecodeWorkspaceWriteFileInput reads a message as its schema says; its error is a
+// *common.DecodeError. No bytes at all stand for {}.
+func DecodeWorkspaceWriteFileInput(message []byte) (*WorkspaceWriteFileInput, error) {
+	v := new(WorkspaceWriteFileInput)
+	if err := common.DecodeStrict(message, v, true, common.ErrorCodeInvalidRequest); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// ReadStrict reads a WorkspaceWriteFileOutput as its schema says; closed refuses members that it
+// does not have.
+func (v *WorkspaceWriteFileOutput) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "ok":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("ok")
+			}
+			seen |= 1 << 0
+			v.Ok, f = r.Bool()
+			if f != nil {
+				return f.At("ok")
+			}
+		case "error":
+			if seen&(1<<1) != 0 {
+				return r.Duplicate("error")
+			}
+			seen |= 1 << 1
+			v.Error, f = wirejson.OrNull(r, func(r *wirejson.Reader) (string, *wirejson.Fault) { return r.String() })
+			if f != nil {
+				return f.At("error")
+			}
+		case "errorCode":
+			if seen&(1<<2) != 0 {
+				return r.Duplicate("errorCode")
+			}
+			seen |= 1 << 2
+			v.ErrorCode, f = wirejson.Ptr(wirejson.ReadString[common.ErrorCode](r))
+			if f != nil {
+				return f.At("errorCode")
+			}
+		case "dirName":
+			if seen&(1<<3) != 0 {
+				return r.Duplicate("dirName")
+			}
+			seen |= 1 << 3
+			v.DirName, f = wirejson.Ptr(r.String())
+			if f != nil {
+				return f.At("dirName")
+			}
+		case "path":
+			if seen&(1<<4) != 0 {
+				return r.Duplicate("path")
+			}
+			seen |= 1 << 4
+			v.Path, f = wirejson.Ptr(r.String())
+			if f != nil {
+				return f.Coded("maxLength", "invalid_path").Coded("pattern", "path_escapes_sandbox").At("path")
+			}
+		case "bytesWritten":
+			if seen&(1<<5) != 0 {
+				return r.Duplicate("bytesWritten")
+			}
+			seen |= 1 << 5
+			v.BytesWritten, f = wirejson.Ptr(r.Int(0, 9007199254740991))
+			if f != nil {
+				return f.At("bytesWritten")
+			}
+		case "hash":
+			if seen&(1<<6) != 0 {
+				return r.Duplicate("hash")
+			}
+			seen |= 1 << 6
+			v.Hash, f = wirejson.Ptr(r.String())
+			if f != nil {
+				return f.At("hash")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<0) == 0 {
+		return wirejson.Missing("ok", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *WorkspaceWriteFileOutput) checkOwn() *wirejson.Fault {
+	if v.Error != nil {
+		if f := wirejson.Text((*v.Error), 0, 4096); f != nil {
+			return f.At("error")
+		}
+	}
+	if v.ErrorCode != nil {
+		switch *v.ErrorCode {
+		case common.ErrorCodePathEscapesSandbox, common.ErrorCodeSymlinkNotAllowed, common.ErrorCodePathProtected, common.ErrorCodeInvalidPath, common.ErrorCodeInvalidRequest, common.ErrorCodeInvalidFrame, common.ErrorCodeNotFound, common.ErrorCodeDirNotFound, common.ErrorCodeNotRegularFile, common.ErrorCodeAlreadyExists, common.ErrorCodeTargetBusy, common.ErrorCodeConflict, common.ErrorCodeSizeLimit, common.ErrorCodeSizeMismatch, common.ErrorCodeHashMismatch, common.ErrorCodeHashRequired, common.ErrorCodeOutOfOrder, common.ErrorCodeMalformedChunk, common.ErrorCodeChunkTooLarge, common.ErrorCodeSizeExceeded, common.ErrorCodeInsufficientSpace, common.ErrorCodeDiskFull, common.ErrorCodeQuota, common.ErrorCodePermissionDenied, common.ErrorCodeAccessDenied, common.ErrorCodeSourceChanged, common.ErrorCodeInitTimeout, common.ErrorCodeChunkTimeout, common.ErrorCodeCompleteTimeout, common.ErrorCodeDigestTimeout, common.ErrorCodeConnectionLost, common.ErrorCodeStaleEpoch, common.ErrorCodeUnknownTransfer, common.ErrorCodeDuplicateTransfer, common.ErrorCodeCancelled, common.ErrorCodeDeclined, common.ErrorCodeNoFoot, common.ErrorCodeFootAmbiguous, common.ErrorCodeProjectSuspended, common.ErrorCodeLimit, common.ErrorCodeUnsupported, common.ErrorCodeUnauthorized, common.ErrorCodePreconditionFailed, common.ErrorCodeDraining, common.ErrorCodeHandshakeFailed, common.ErrorCodeUnsupportedVersion, common.ErrorCodeIdentityMismatch, common.ErrorCodeUnknownType, common.ErrorCodeUnexpectedFrame, common.ErrorCodeInternal:
+		default:
+			return wirejson.New("enum", `must be a known ErrorCode`).At("errorCode")
+		}
+	}
+	if v.DirName != nil {
+		if f := wirejson.Text((*v.DirName), 0, 64); f != nil {
+			return f.At("dirName")
+		}
+		if f := wirejson.Match((*v.DirName), pattern0); f != nil {
+			return f.At("dirName")
+		}
+		switch *v.DirName {
+		case ".", "..":
+			return wirejson.New("not", `must not be "." or ".."`).At("dirName")
+		}
+	}
+	if v.Path != nil {
+		if f := wirejson.Text((*v.Path), 0, 4096); f != nil {
+			return f.Coded("maxLength", "invalid_path").Coded("pattern", "path_escapes_sandbox").At("path")
+		}
+		if f := wirejson.Match((*v.Path), pattern1); f != nil {
+			return f.Coded("maxLength", "invalid_path").Coded("pattern", "path_escapes_sandbox").At("path")
+		}
+	}
+	if v.BytesWritten != nil {
+		if f := wirejson.Range((*v.BytesWritten), 0, 9007199254740991); f != nil {
+			return f.At("bytesWritten")
+		}
+	}
+	if v.Hash != nil {
+		if f := wirejson.Text((*v.Hash), 0, 71); f != nil {
+			return f.At("hash")
+		}
+		if f := wirejson.Match((*v.Hash), pattern3); f != nil {
+			return f.At("hash")
+		}
+	}
+	if v.Ok {
+		if v.Path == nil {
+			return wirejson.Missing("path", "")
+		}
+		if v.BytesWritten == nil {
+			return wirejson.Missing("bytesWritten", "")
+		}
+		if v.Hash == nil {
+			return wirejson.Missing("hash", "")
+		}
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *WorkspaceWriteFileOutput) CheckRules() *wirejson.Fault {
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *WorkspaceWriteFileOutput) AppendValue(dst []byte) ([]byte, error) {
+	var err error
+	dst = append(dst, '{')
+	dst = append(dst, `"ok":`...)
+	dst = wirejson.Bool(dst, v.Ok)
+	dst = append(dst, `"error":`...)
+	if v.Error == nil {
+		dst = append(dst, `null,`...)
+	} else {
+		if dst, err = wirejson.String(dst, (*v.Error)); err != nil {
+			return dst, err
+		}
+	}
+	if v.ErrorCode != nil {
+		dst = append(dst, `"errorCode":`...)
+		if dst, err = wirejson.String(dst, string((*v.ErrorCode))); err != nil {
+			return dst, err
+		}
+	}
+	if v.DirName != nil {
+		dst = append(dst, `"dirName":`...)
+		if dst, err = wirejson.String(dst, (*v.DirName)); err != nil {
+			return dst, err
+		}
+	}
+	if v.Path != nil {
+		dst = append(dst, `"path":`...)
+		if dst, err = wirejson.String(dst, (*v.Path)); err != nil {
+			return dst, err
+		}
+	}
+	if v.BytesWritten != nil {
+		dst = append(dst, `"bytesWritten":`...)
+		dst = wirejson.Int(dst, (*v.BytesWritten))
+	}
+	if v.Hash != nil {
+		dst = append(dst, `"hash":`...)
+		if dst, err = wirejson.String(dst, (*v.Hash)); err != nil {
+			return dst, err
+		}
+	}
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *WorkspaceWriteFileOutput) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *WorkspaceWriteFileOutput) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v WorkspaceWriteFileOutput) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// DecodeWorkspaceWriteFileOutput reads a message as its schema says; its error is a
+// *common.DecodeError. No bytes at all stand for {}.
+func DecodeWorkspaceWriteFileOutput(message []byte) (*WorkspaceWriteFileOutput, error) {
+	v := new(WorkspaceWriteFileOutput)
 	if err := common.DecodeStrict(message, v, false, common.ErrorCodeInvalidRequest); err != nil {
 		return nil, err
 	}

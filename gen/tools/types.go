@@ -3,6 +3,8 @@
 package tools
 
 import (
+	"time"
+
 	"github.com/vancetope/transfer/gen/common"
 )
 
@@ -25,6 +27,9 @@ type ClientFileDownloadInput struct {
 
 	// Foot names the Foot; may be left out when only one is connected.
 	Foot *string `json:"foot,omitempty"`
+
+	// IdempotencyKey names a call of its token: the same key with equal arguments joins the call that runs or gets the receipt of the one that succeeded.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
 // ClientFileDownloadOutput tells how the download ended.
@@ -70,6 +75,9 @@ type ClientFileUploadInput struct {
 
 	// Foot names the Foot; may be left out when only one is connected.
 	Foot *string `json:"foot,omitempty"`
+
+	// IdempotencyKey names a call of its token: the same key with equal arguments joins the call that runs or gets the receipt of the one that succeeded.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
 // ClientFileUploadOutput tells how the upload ended.
@@ -159,13 +167,67 @@ type TransferStatusOutput struct {
 	Transfers []common.TransferStatus `json:"transfers,omitempty"`
 }
 
+// WorkspaceCloseDirInput ends a RootDir: transfers into it and out of it are cancelled, and all files in it are deleted.
+type WorkspaceCloseDirInput struct {
+	// DirName names the RootDir.
+	DirName string `json:"dirName"`
+}
+
+// WorkspaceCloseDirOutput tells which RootDir is gone.
+type WorkspaceCloseDirOutput struct {
+	// Ok says whether it went well.
+	Ok bool `json:"ok"`
+
+	// Error says for people what went wrong; null when nothing did.
+	Error *string `json:"error" tstype:"string | null,required"`
+
+	// ErrorCode says for programs what went wrong.
+	ErrorCode *common.ErrorCode `json:"errorCode,omitempty"`
+
+	// DirName names the RootDir that is gone.
+	DirName *string `json:"dirName,omitempty"`
+}
+
+// WorkspaceCloseScopeInput ends a scope that was named at the creation of RootDirs: those that go with their scope are closed.
+type WorkspaceCloseScopeInput struct {
+	// Scope names the scope.
+	Scope string `json:"scope"`
+}
+
+// WorkspaceCloseScopeOutput tells which RootDirs are gone.
+type WorkspaceCloseScopeOutput struct {
+	// Ok says whether it went well.
+	Ok bool `json:"ok"`
+
+	// Error says for people what went wrong; null when nothing did.
+	Error *string `json:"error" tstype:"string | null,required"`
+
+	// ErrorCode says for programs what went wrong.
+	ErrorCode *common.ErrorCode `json:"errorCode,omitempty"`
+
+	// Closed lists the names of the RootDirs that are gone.
+	Closed []string `json:"closed,omitempty"`
+}
+
 // WorkspaceCreateEphemeralDirInput creates an empty RootDir in Brain's workspace that files can be transferred into and out of. It does not outlive a suspended project.
 type WorkspaceCreateEphemeralDirInput struct {
 	// DirName names the new RootDir; a taken name is refused. Without it a name is made up.
 	DirName *string `json:"dirName,omitempty"`
+
+	// Label says for people what the RootDir is for.
+	Label *string `json:"label,omitempty"`
+
+	// DeleteOnCreatorClose says whether the RootDir goes with the scope that creates it; true unless said otherwise. It goes in any case after a day without use.
+	DeleteOnCreatorClose *bool `json:"deleteOnCreatorClose,omitempty"`
+
+	// Metadata keeps up to sixteen remarks of the creator, which workspace_list_dirs tells again.
+	Metadata []string `json:"metadata,omitempty"`
+
+	// Scope names the scope that owns the RootDir instead of the session or the token; workspace_close_scope ends it.
+	Scope *string `json:"scope,omitempty"`
 }
 
-// WorkspaceCreateEphemeralDirOutput tells the name of the new RootDir.
+// WorkspaceCreateEphemeralDirOutput tells the name of the new RootDir and until when it lives.
 type WorkspaceCreateEphemeralDirOutput struct {
 	// Ok says whether it went well.
 	Ok bool `json:"ok"`
@@ -178,4 +240,148 @@ type WorkspaceCreateEphemeralDirOutput struct {
 
 	// DirName names the RootDir in the other tools.
 	DirName *string `json:"dirName,omitempty"`
+
+	// ExpiresAt says when the RootDir goes unless it is used before; null when it does not.
+	ExpiresAt *time.Time `json:"expiresAt" tstype:"string | null,required"`
+}
+
+// WorkspaceListDirsInput lists the RootDirs of the project's workspace, with their owners, their sizes and until when they live.
+type WorkspaceListDirsInput struct{}
+
+// WorkspaceListDirsOutput tells the RootDirs, in the order of their names.
+type WorkspaceListDirsOutput struct {
+	// Ok says whether it went well.
+	Ok bool `json:"ok"`
+
+	// Error says for people what went wrong; null when nothing did.
+	Error *string `json:"error" tstype:"string | null,required"`
+
+	// ErrorCode says for programs what went wrong.
+	ErrorCode *common.ErrorCode `json:"errorCode,omitempty"`
+
+	// Dirs lists the RootDirs.
+	Dirs []common.RootDir `json:"dirs,omitempty"`
+}
+
+// WorkspaceListFilesInput lists the files in a folder of a RootDir, page by page.
+type WorkspaceListFilesInput struct {
+	// DirName names the RootDir.
+	DirName string `json:"dirName"`
+
+	// Path names the folder, relative to the RootDir; the RootDir itself unless said otherwise.
+	Path *string `json:"path,omitempty"`
+
+	// Recursive says whether the folders below are listed too.
+	Recursive *bool `json:"recursive,omitempty"`
+
+	// Cursor goes on behind a page: the nextCursor that came with it.
+	Cursor *string `json:"cursor,omitempty"`
+
+	// Limit limits how many entries a page has; 200 unless said otherwise.
+	Limit *int64 `json:"limit,omitempty"`
+}
+
+// WorkspaceListFilesOutput tells the entries in the order of their paths.
+type WorkspaceListFilesOutput struct {
+	// Ok says whether it went well.
+	Ok bool `json:"ok"`
+
+	// Error says for people what went wrong; null when nothing did.
+	Error *string `json:"error" tstype:"string | null,required"`
+
+	// ErrorCode says for programs what went wrong.
+	ErrorCode *common.ErrorCode `json:"errorCode,omitempty"`
+
+	// Entries lists the entries of the page.
+	Entries []common.WorkspaceEntry `json:"entries,omitempty"`
+
+	// NextCursor is the cursor of the next page; null after the last one.
+	NextCursor *string `json:"nextCursor" tstype:"string | null,required"`
+}
+
+// WorkspaceReadFileInput reads a part of a file in a RootDir, as text or as base64.
+type WorkspaceReadFileInput struct {
+	// DirName names the RootDir.
+	DirName string `json:"dirName"`
+
+	// Path names the file, relative to the RootDir.
+	Path string `json:"path"`
+
+	// Offset says at which byte to begin; 0 unless said otherwise.
+	Offset *int64 `json:"offset,omitempty"`
+
+	// Length limits how many bytes are read; 65536 unless said otherwise.
+	Length *int64 `json:"length,omitempty"`
+
+	// Encoding says how the bytes are written: text, which must be UTF-8 (the default), or base64.
+	Encoding *common.ContentEncoding `json:"encoding,omitempty"`
+}
+
+// WorkspaceReadFileOutput tells the bytes that were read.
+type WorkspaceReadFileOutput struct {
+	// Ok says whether it went well.
+	Ok bool `json:"ok"`
+
+	// Error says for people what went wrong; null when nothing did.
+	Error *string `json:"error" tstype:"string | null,required"`
+
+	// ErrorCode says for programs what went wrong.
+	ErrorCode *common.ErrorCode `json:"errorCode,omitempty"`
+
+	// Encoding says how a file's bytes are written in JSON.
+	Encoding *common.ContentEncoding `json:"encoding,omitempty"`
+
+	// Content is what was read.
+	Content *string `json:"content,omitempty"`
+
+	// Offset says at which byte the content begins.
+	Offset *int64 `json:"offset,omitempty"`
+
+	// Size counts the bytes of the whole file.
+	Size *int64 `json:"size,omitempty"`
+
+	// EOF says whether the content goes to the end of the file.
+	EOF *bool `json:"eof,omitempty"`
+}
+
+// WorkspaceWriteFileInput writes a whole file in a RootDir. An existing file is replaced only once the new one is complete.
+type WorkspaceWriteFileInput struct {
+	// DirName names the RootDir; without it the file goes into the caller's own temp RootDir, which is made when it is needed.
+	DirName *string `json:"dirName,omitempty"`
+
+	// Path names the file, relative to the RootDir; missing folders are made.
+	Path string `json:"path"`
+
+	// Content is what is written.
+	Content string `json:"content"`
+
+	// Encoding says how the bytes are written in content: text (the default) or base64.
+	Encoding *common.ContentEncoding `json:"encoding,omitempty"`
+
+	// OnExisting says what happens when the file exists: replace (the default), error, or keep_both, which gives the new file a free name.
+	OnExisting *common.OnExisting `json:"onExisting,omitempty"`
+}
+
+// WorkspaceWriteFileOutput tells what was written where.
+type WorkspaceWriteFileOutput struct {
+	// Ok says whether it went well.
+	Ok bool `json:"ok"`
+
+	// Error says for people what went wrong; null when nothing did.
+	Error *string `json:"error" tstype:"string | null,required"`
+
+	// ErrorCode says for programs what went wrong.
+	ErrorCode *common.ErrorCode `json:"errorCode,omitempty"`
+
+	// DirName names the RootDir that the file lies in.
+	DirName *string `json:"dirName,omitempty"`
+
+	// Path names the file, relative to the RootDir.
+	Path *string `json:"path,omitempty"`
+
+	// BytesWritten counts the bytes of the file.
+	BytesWritten *int64 `json:"bytesWritten,omitempty"`
+
+	// Hash is the SHA-256 of the whole file in lower-case hex.
+	Hash *string `json:"hash,omitempty"`
 }

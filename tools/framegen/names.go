@@ -3,25 +3,17 @@ package main
 import (
 	"strings"
 
+	"github.com/oapi-codegen/oapi-codegen/v2/pkg/codegen"
+
 	"github.com/vancetope/transfer/tools/framegen/spec"
 )
 
 // module is the import path of this module.
 const module = "github.com/vancetope/transfer"
 
-// goName returns the Go name of a JSON member: transferId is TransferID.
-func goName(member string) string {
-	if member == "" {
-		return ""
-	}
-	name := strings.ToUpper(member[:1]) + member[1:]
-	for _, initialism := range []string{"Id", "Url", "Http"} {
-		if rest, ok := strings.CutSuffix(name, initialism); ok {
-			name = rest + strings.ToUpper(initialism)
-		}
-	}
-	return name
-}
+// goName returns the Go name of a JSON member, as the generator of the DTOs makes
+// it: transferId is TransferID, eof is EOF.
+func goName(member string) string { return codegen.ToCamelCaseWithInitialisms(member) }
 
 // varName returns the part of a Go constant's name that stands for one value of
 // an enum: client.file.upload.request is ClientFileUploadRequest.

@@ -100,6 +100,20 @@ export const OnExistingReplace = "replace";
  * Defines values for OnExisting.
  */
 export type OnExisting = typeof OnExistingError | typeof OnExistingKeepBoth | typeof OnExistingReplace;
+export const ContentEncodingBase64 = "base64";
+export const ContentEncodingText = "text";
+/**
+ * Defines values for ContentEncoding.
+ */
+export type ContentEncoding = typeof ContentEncodingBase64 | typeof ContentEncodingText;
+export const EntryKindDirectory = "directory";
+export const EntryKindFile = "file";
+export const EntryKindOther = "other";
+export const EntryKindSymlink = "symlink";
+/**
+ * Defines values for EntryKind.
+ */
+export type EntryKind = typeof EntryKindDirectory | typeof EntryKindFile | typeof EntryKindOther | typeof EntryKindSymlink;
 /**
  * TransferID names one transfer, end to end: any UUID but nil and max; Brain mints version 7.
  */
@@ -185,6 +199,37 @@ export interface ConnectedFoot {
   since: string;
 }
 /**
+ * ContentEncoding says how a file's bytes are written in JSON.
+ */
+/**
+ * EntryKind says what an entry of a folder is; a symlink is told, never followed.
+ */
+/**
+ * WorkspaceEntry describes one file or folder of a RootDir.
+ */
+export interface WorkspaceEntry {
+  /**
+   * Path names the entry, relative to the RootDir.
+   */
+  path: string;
+  /**
+   * Kind says what an entry of a folder is; a symlink is told, never followed.
+   */
+  kind: EntryKind;
+  /**
+   * Size counts the bytes of a file; 0 for anything else.
+   */
+  size: number /* int64 */;
+  /**
+   * Mode tells the permission bits, in octal.
+   */
+  mode: string;
+  /**
+   * Mtime says when it was changed last.
+   */
+  mtime: string;
+}
+/**
  * RootDir describes one folder of a project's workspace at Brain.
  */
 export interface RootDir {
@@ -204,6 +249,26 @@ export interface RootDir {
    * CreatedAt says when it was created.
    */
   createdAt: string;
+  /**
+   * Label says for people what it is for.
+   */
+  label?: string;
+  /**
+   * ExpiresAt says when it goes unless it is used before; null when it does not.
+   */
+  expiresAt: string | null;
+  /**
+   * DeleteOnCreatorClose says whether it goes with its creator's scope.
+   */
+  deleteOnCreatorClose: boolean;
+  /**
+   * Bytes counts the bytes of the files in it.
+   */
+  bytes: number /* int64 */;
+  /**
+   * Metadata lists the creator's remarks.
+   */
+  metadata?: string[];
 }
 /**
  * TransferStatus describes a transfer that runs or ended a short while ago.

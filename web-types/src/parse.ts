@@ -25,8 +25,20 @@ import type {
   TransferCancelOutput,
   TransferStatusInput,
   TransferStatusOutput,
+  WorkspaceCloseDirInput,
+  WorkspaceCloseDirOutput,
+  WorkspaceCloseScopeInput,
+  WorkspaceCloseScopeOutput,
   WorkspaceCreateEphemeralDirInput,
   WorkspaceCreateEphemeralDirOutput,
+  WorkspaceListDirsInput,
+  WorkspaceListDirsOutput,
+  WorkspaceListFilesInput,
+  WorkspaceListFilesOutput,
+  WorkspaceReadFileInput,
+  WorkspaceReadFileOutput,
+  WorkspaceWriteFileInput,
+  WorkspaceWriteFileOutput,
 } from "./tools.js";
 
 /** A feature that the schemas speak of. */
@@ -172,7 +184,7 @@ const kinds: { readonly [T in FrameType]: Kind } = {
 };
 
 /** The name of a tool. */
-export type ToolName = "client_file_download" | "client_file_upload" | "client_list" | "transfer_cancel" | "transfer_status" | "workspace_create_ephemeral_dir";
+export type ToolName = "client_file_download" | "client_file_upload" | "client_list" | "transfer_cancel" | "transfer_status" | "workspace_close_dir" | "workspace_close_scope" | "workspace_create_ephemeral_dir" | "workspace_list_dirs" | "workspace_list_files" | "workspace_read_file" | "workspace_write_file";
 
 /** The arguments of each tool. */
 export interface ToolInputs {
@@ -181,7 +193,13 @@ export interface ToolInputs {
   client_list: ClientListInput;
   transfer_cancel: TransferCancelInput;
   transfer_status: TransferStatusInput;
+  workspace_close_dir: WorkspaceCloseDirInput;
+  workspace_close_scope: WorkspaceCloseScopeInput;
   workspace_create_ephemeral_dir: WorkspaceCreateEphemeralDirInput;
+  workspace_list_dirs: WorkspaceListDirsInput;
+  workspace_list_files: WorkspaceListFilesInput;
+  workspace_read_file: WorkspaceReadFileInput;
+  workspace_write_file: WorkspaceWriteFileInput;
 }
 
 /** The result of each tool. */
@@ -191,7 +209,13 @@ export interface ToolOutputs {
   client_list: ClientListOutput;
   transfer_cancel: TransferCancelOutput;
   transfer_status: TransferStatusOutput;
+  workspace_close_dir: WorkspaceCloseDirOutput;
+  workspace_close_scope: WorkspaceCloseScopeOutput;
   workspace_create_ephemeral_dir: WorkspaceCreateEphemeralDirOutput;
+  workspace_list_dirs: WorkspaceListDirsOutput;
+  workspace_list_files: WorkspaceListFilesOutput;
+  workspace_read_file: WorkspaceReadFileOutput;
+  workspace_write_file: WorkspaceWriteFileOutput;
 }
 
 const tools: { readonly [N in ToolName]: readonly [ObjectShape, ObjectShape] } = {
@@ -200,7 +224,13 @@ const tools: { readonly [N in ToolName]: readonly [ObjectShape, ObjectShape] } =
   client_list: [shapes.ClientListInput, shapes.ClientListOutput],
   transfer_cancel: [shapes.TransferCancelInput, shapes.TransferCancelOutput],
   transfer_status: [shapes.TransferStatusInput, shapes.TransferStatusOutput],
+  workspace_close_dir: [shapes.WorkspaceCloseDirInput, shapes.WorkspaceCloseDirOutput],
+  workspace_close_scope: [shapes.WorkspaceCloseScopeInput, shapes.WorkspaceCloseScopeOutput],
   workspace_create_ephemeral_dir: [shapes.WorkspaceCreateEphemeralDirInput, shapes.WorkspaceCreateEphemeralDirOutput],
+  workspace_list_dirs: [shapes.WorkspaceListDirsInput, shapes.WorkspaceListDirsOutput],
+  workspace_list_files: [shapes.WorkspaceListFilesInput, shapes.WorkspaceListFilesOutput],
+  workspace_read_file: [shapes.WorkspaceReadFileInput, shapes.WorkspaceReadFileOutput],
+  workspace_write_file: [shapes.WorkspaceWriteFileInput, shapes.WorkspaceWriteFileOutput],
 };
 
 /** The bodies of the HTTP API, by the names of their types. */

@@ -71,6 +71,23 @@ export const ConnectedFoot: ObjectShape = {
   ],
 };
 
+export const IdempotencyKey: Shape = { kind: "text", most: 128, pattern: "^[A-Za-z0-9._-]{1,128}$" };
+
+export const ContentEncoding: Shape = { kind: "enum", name: "ContentEncoding", values: ["text", "base64"] };
+
+export const EntryKind: Shape = { kind: "enum", name: "EntryKind", values: ["file", "directory", "symlink", "other"] };
+
+export const WorkspaceEntry: ObjectShape = {
+  kind: "object",
+  fields: [
+    { name: "path", shape: Path, required: true, codes: { maxLength: "invalid_path", pattern: "path_escapes_sandbox" } },
+    { name: "kind", shape: EntryKind, required: true },
+    { name: "size", shape: { kind: "integer", least: 0, most: 9007199254740991 }, required: true },
+    { name: "mode", shape: FileMode, required: true },
+    { name: "mtime", shape: Timestamp, required: true },
+  ],
+};
+
 export const RootDir: ObjectShape = {
   kind: "object",
   fields: [
@@ -78,6 +95,11 @@ export const RootDir: ObjectShape = {
     { name: "type", shape: RootDirType, required: true },
     { name: "creator", shape: { kind: "text", most: 256 }, required: true },
     { name: "createdAt", shape: Timestamp, required: true },
+    { name: "label", shape: { kind: "text", most: 256 } },
+    { name: "expiresAt", shape: { kind: "time" }, nullable: true, absentIsNull: true },
+    { name: "deleteOnCreatorClose", shape: { kind: "boolean" }, required: true },
+    { name: "bytes", shape: { kind: "integer", least: 0, most: 9007199254740991 }, required: true },
+    { name: "metadata", shape: { kind: "array", most: 16, items: { kind: "text", most: 256 } } },
   ],
 };
 
@@ -293,6 +315,7 @@ export const ClientFileDownloadInput: ObjectShape = {
     { name: "attrs", shape: FileAttrsClosed },
     { name: "onExisting", shape: OnExisting },
     { name: "foot", shape: { kind: "text", least: 1, most: 128 } },
+    { name: "idempotencyKey", shape: IdempotencyKey },
   ],
 };
 
@@ -320,6 +343,7 @@ export const ClientFileUploadInput: ObjectShape = {
     { name: "attrs", shape: FileAttrsClosed },
     { name: "onExisting", shape: OnExisting },
     { name: "foot", shape: { kind: "text", least: 1, most: 128 } },
+    { name: "idempotencyKey", shape: IdempotencyKey },
   ],
 };
 
@@ -393,11 +417,53 @@ export const TransferStatusOutput: ObjectShape = {
   when: { member: "ok", is: true, required: ["transfers"] },
 };
 
+export const WorkspaceCloseDirInput: ObjectShape = {
+  kind: "object",
+  closed: true,
+  fields: [
+    { name: "dirName", shape: Segment, required: true },
+  ],
+};
+
+export const WorkspaceCloseDirOutput: ObjectShape = {
+  kind: "object",
+  fields: [
+    { name: "ok", shape: { kind: "boolean" }, required: true },
+    { name: "error", shape: { kind: "text", most: 4096 }, nullable: true, absentIsNull: true },
+    { name: "errorCode", shape: ErrorCode },
+    { name: "dirName", shape: Segment },
+  ],
+  when: { member: "ok", is: true, required: ["dirName"] },
+};
+
+export const WorkspaceCloseScopeInput: ObjectShape = {
+  kind: "object",
+  closed: true,
+  fields: [
+    { name: "scope", shape: Segment, required: true },
+  ],
+};
+
+export const WorkspaceCloseScopeOutput: ObjectShape = {
+  kind: "object",
+  fields: [
+    { name: "ok", shape: { kind: "boolean" }, required: true },
+    { name: "error", shape: { kind: "text", most: 4096 }, nullable: true, absentIsNull: true },
+    { name: "errorCode", shape: ErrorCode },
+    { name: "closed", shape: { kind: "array", most: 1000, items: Segment } },
+  ],
+  when: { member: "ok", is: true, required: ["closed"] },
+};
+
 export const WorkspaceCreateEphemeralDirInput: ObjectShape = {
   kind: "object",
   closed: true,
   fields: [
     { name: "dirName", shape: Segment },
+    { name: "label", shape: { kind: "text", least: 1, most: 256 } },
+    { name: "deleteOnCreatorClose", shape: { kind: "boolean" } },
+    { name: "metadata", shape: { kind: "array", most: 16, items: { kind: "text", most: 256 } } },
+    { name: "scope", shape: Segment },
   ],
 };
 
@@ -408,6 +474,101 @@ export const WorkspaceCreateEphemeralDirOutput: ObjectShape = {
     { name: "error", shape: { kind: "text", most: 4096 }, nullable: true, absentIsNull: true },
     { name: "errorCode", shape: ErrorCode },
     { name: "dirName", shape: Segment },
+    { name: "expiresAt", shape: { kind: "time" }, nullable: true, absentIsNull: true },
   ],
-  when: { member: "ok", is: true, required: ["dirName"] },
+  when: { member: "ok", is: true, required: ["dirName", "expiresAt"] },
+};
+
+export const WorkspaceListDirsInput: ObjectShape = {
+  kind: "object",
+  closed: true,
+  fields: [],
+};
+
+export const WorkspaceListDirsOutput: ObjectShape = {
+  kind: "object",
+  fields: [
+    { name: "ok", shape: { kind: "boolean" }, required: true },
+    { name: "error", shape: { kind: "text", most: 4096 }, nullable: true, absentIsNull: true },
+    { name: "errorCode", shape: ErrorCode },
+    { name: "dirs", shape: { kind: "array", most: 1000, items: RootDir } },
+  ],
+  when: { member: "ok", is: true, required: ["dirs"] },
+};
+
+export const WorkspaceListFilesInput: ObjectShape = {
+  kind: "object",
+  closed: true,
+  fields: [
+    { name: "dirName", shape: Segment, required: true },
+    { name: "path", shape: Path, codes: { maxLength: "invalid_path", pattern: "path_escapes_sandbox" } },
+    { name: "recursive", shape: { kind: "boolean" } },
+    { name: "cursor", shape: { kind: "text", least: 1, most: 8192 } },
+    { name: "limit", shape: { kind: "integer", least: 1, most: 1000 } },
+  ],
+};
+
+export const WorkspaceListFilesOutput: ObjectShape = {
+  kind: "object",
+  fields: [
+    { name: "ok", shape: { kind: "boolean" }, required: true },
+    { name: "error", shape: { kind: "text", most: 4096 }, nullable: true, absentIsNull: true },
+    { name: "errorCode", shape: ErrorCode },
+    { name: "entries", shape: { kind: "array", most: 1000, items: WorkspaceEntry } },
+    { name: "nextCursor", shape: { kind: "text", most: 8192 }, nullable: true, absentIsNull: true },
+  ],
+  when: { member: "ok", is: true, required: ["entries", "nextCursor"] },
+};
+
+export const WorkspaceReadFileInput: ObjectShape = {
+  kind: "object",
+  closed: true,
+  fields: [
+    { name: "dirName", shape: Segment, required: true },
+    { name: "path", shape: Path, required: true, codes: { maxLength: "invalid_path", pattern: "path_escapes_sandbox" } },
+    { name: "offset", shape: { kind: "integer", least: 0, most: 9007199254740991 } },
+    { name: "length", shape: { kind: "integer", least: 1, most: 262144 } },
+    { name: "encoding", shape: ContentEncoding },
+  ],
+};
+
+export const WorkspaceReadFileOutput: ObjectShape = {
+  kind: "object",
+  fields: [
+    { name: "ok", shape: { kind: "boolean" }, required: true },
+    { name: "error", shape: { kind: "text", most: 4096 }, nullable: true, absentIsNull: true },
+    { name: "errorCode", shape: ErrorCode },
+    { name: "encoding", shape: ContentEncoding },
+    { name: "content", shape: { kind: "text", most: 349528 } },
+    { name: "offset", shape: { kind: "integer", least: 0, most: 9007199254740991 } },
+    { name: "size", shape: { kind: "integer", least: 0, most: 9007199254740991 } },
+    { name: "eof", shape: { kind: "boolean" } },
+  ],
+  when: { member: "ok", is: true, required: ["encoding", "content", "offset", "size", "eof"] },
+};
+
+export const WorkspaceWriteFileInput: ObjectShape = {
+  kind: "object",
+  closed: true,
+  fields: [
+    { name: "dirName", shape: Segment },
+    { name: "path", shape: Path, required: true, codes: { maxLength: "invalid_path", pattern: "path_escapes_sandbox" } },
+    { name: "content", shape: { kind: "text", most: 700000 }, required: true },
+    { name: "encoding", shape: ContentEncoding },
+    { name: "onExisting", shape: OnExisting },
+  ],
+};
+
+export const WorkspaceWriteFileOutput: ObjectShape = {
+  kind: "object",
+  fields: [
+    { name: "ok", shape: { kind: "boolean" }, required: true },
+    { name: "error", shape: { kind: "text", most: 4096 }, nullable: true, absentIsNull: true },
+    { name: "errorCode", shape: ErrorCode },
+    { name: "dirName", shape: Segment },
+    { name: "path", shape: Path, codes: { maxLength: "invalid_path", pattern: "path_escapes_sandbox" } },
+    { name: "bytesWritten", shape: { kind: "integer", least: 0, most: 9007199254740991 } },
+    { name: "hash", shape: Hash },
+  ],
+  when: { member: "ok", is: true, required: ["path", "bytesWritten", "hash"] },
 };
