@@ -4,6 +4,8 @@ package frames
 
 import (
 	"errors"
+
+	"github.com/vancetope/transfer/gen/common"
 )
 
 // FeatureSet is the set of extensions in force on a connection.
@@ -31,6 +33,33 @@ func LaneOf(t FrameType) Lane {
 		return LaneData
 	}
 	return LaneControl
+}
+
+// TransferOf returns the id of the transfer that a frame belongs to.
+func TransferOf(f Frame) (id common.TransferID, ok bool) {
+	switch f := f.(type) {
+	case *ClientFileUploadRequest:
+		return f.TransferID, true
+	case *ErrorFrame:
+		if f.TransferID != nil {
+			return *f.TransferID, true
+		}
+	case *TransferCancel:
+		return f.TransferID, true
+	case *TransferChunk:
+		return f.TransferID, true
+	case *TransferComplete:
+		return f.TransferID, true
+	case *TransferFinish:
+		return f.TransferID, true
+	case *TransferInit:
+		return f.TransferID, true
+	case *TransferInitResponse:
+		return f.TransferID, true
+	case *TransferProgress:
+		return f.TransferID, true
+	}
+	return id, false
 }
 
 // FrameType is the tag of the frame.

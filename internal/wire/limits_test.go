@@ -250,10 +250,7 @@ func TestHandlersErrorIsAnsweredWithItsTransfer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		brain, ws := rawFoot(t, brainOptions{})
 		h := newCollector()
-		h.err = func(f frames.Frame) error {
-			id := f.(*frames.TransferFinish).TransferID
-			return ForTransfer(id, fault.New(common.ErrorCodeUnknownTransfer))
-		}
+		h.err = func(frames.Frame) error { return fault.New(common.ErrorCodeUnknownTransfer) }
 		serve(brain, h)
 		id := newID()
 		if err := ws.WriteMessage(websocket.TextMessage, encoded(t, finish(id))); err != nil {

@@ -21,8 +21,8 @@ import (
 // receiver slows its peer down.
 type Handler interface {
 	// Handle takes a frame of this role. An error, best a *fault.Error, is
-	// answered with an error frame, unless the frame was one itself; ForTransfer
-	// names the transfer in it. The payload of a chunk is the handler's, to be
+	// answered with an error frame, unless the frame was one itself; it names the
+	// transfer that the frame belongs to. The payload of a chunk is the handler's, to be
 	// given back with PutBuffer.
 	Handle(f frames.Frame) error
 	// HandleInvalid takes what is no valid frame for this role. It reports
@@ -30,19 +30,6 @@ type Handler interface {
 	// not, an error frame goes out.
 	HandleInvalid(e *frames.DecodeError) (answered bool)
 }
-
-// ForTransfer gives a Handle error the transfer that its error frame names.
-func ForTransfer(id common.TransferID, err error) error {
-	return &transferError{id: id, err: err}
-}
-
-type transferError struct {
-	id  common.TransferID
-	err error
-}
-
-func (e *transferError) Error() string { return e.err.Error() }
-func (e *transferError) Unwrap() error { return e.err }
 
 // Serve reads until the connection is over and returns why it ended. When ctx is
 // done the connection is closed: a Foot goes away, a Brain restarts.
@@ -158,9 +145,8 @@ func (c *Conn) dispatch(h Handler, message []byte, kind int) {
 	if err == nil || f.FrameType() == frames.FrameTypeError {
 		return
 	}
-	var of *transferError
-	if errors.As(err, &of) {
-		c.SendError(err, &of.id)
+	if id, ok := frames.TransferOf(f); ok {
+		c.SendError(err, &id)
 		return
 	}
 	c.SendError(err, nil)

@@ -17,6 +17,7 @@ func generateRoles(m *spec.Model) ([]byte, error) {
 	c := &codec{pkg: "frames"}
 	c.features(m)
 	c.lanes(m)
+	c.transfers(m)
 	for _, f := range m.Frames {
 		c.line("// FrameType is the tag of the frame.\nfunc (*%s) FrameType() FrameType { return FrameType%s }\n", f.Type.Name, varName(f.Tag))
 	}
@@ -59,6 +60,25 @@ func (c *codec) lanes(m *spec.Model) {
 		c.line("case %s:\nreturn LaneData", strings.Join(data, ", "))
 	}
 	c.line("}\nreturn LaneControl\n}\n")
+}
+
+// transferMember is the member by which a frame belongs to a transfer.
+const transferMember = "transferId"
+
+func (c *codec) transfers(m *spec.Model) {
+	c.line("// TransferOf returns the id of the transfer that a frame belongs to.\nfunc TransferOf(f Frame) (id common.TransferID, ok bool) {\nswitch f := f.(type) {")
+	for _, f := range m.Frames {
+		for _, field := range f.Type.Fields {
+			switch {
+			case field.Name != transferMember:
+			case isPointer(field):
+				c.line("case *%s:\nif f.TransferID != nil {\nreturn *f.TransferID, true\n}", f.Type.Name)
+			default:
+				c.line("case *%s:\nreturn f.TransferID, true", f.Type.Name)
+			}
+		}
+	}
+	c.line("}\nreturn id, false\n}\n")
 }
 
 func (c *codec) kinds(m *spec.Model) {
