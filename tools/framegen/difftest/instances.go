@@ -156,6 +156,9 @@ func (w *walker) object(t *spec.Type, at *Tree) {
 // otherNames are names that a lax reader would take for name.
 func otherNames(name string) []string {
 	inner := name[1 : len(name)-1]
+	if inner == "" { // an earlier edit emptied it
+		return []string{`"X"`, `" "`}
+	}
 	return []string{
 		`"` + strings.ToUpper(inner) + `"`, `"` + strings.ToUpper(inner[:1]) + inner[1:] + `"`,
 		`"` + strings.ToLower(inner) + `X"`, `"` + inner + ` "`, `"` + inner + `\u0000"`,
@@ -163,7 +166,14 @@ func otherNames(name string) []string {
 	}
 }
 
-func escapeFirst(name string) string { return fmt.Sprintf(`"\u%04x`, name[1]) + name[2:] }
+// escapeFirst spells the first character of a name by its number; an empty name
+// has none.
+func escapeFirst(name string) string {
+	if name == `""` {
+		return name
+	}
+	return fmt.Sprintf(`"\u%04x`, name[1]) + name[2:]
+}
 
 // numbersAround are the limits, their neighbours and their spellings.
 func numbersAround(least, most int64) []string {

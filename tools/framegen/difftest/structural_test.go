@@ -58,3 +58,15 @@ func FuzzDecodersAgreeWithTheSchemas(f *testing.F) {
 		}
 	})
 }
+
+// An edit may empty a name, and the next one meets it.
+func TestAnEmptyNameCanBeEditedAgain(t *testing.T) {
+	for _, name := range otherNames(`""`) {
+		if name == `""` {
+			t.Error("the edit of an empty name changes nothing")
+		}
+	}
+	if got := escapeFirst(`""`); got != `""` {
+		t.Errorf("the first character of no name is spelt %s", got)
+	}
+}
