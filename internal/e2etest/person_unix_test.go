@@ -259,3 +259,56 @@ func TestEverythingWorksOverTLSThroughAProxy(t *testing.T) {
 		t.Error("the log tells the proxy's password")
 	}
 }
+
+func TestALoginOverTLSThroughAProxyIsAllThatFootRunNeeds(t *testing.T) {
+	cert, key := tlstest.SelfSigned(t, t.TempDir(), "brain")
+	brain := StartBrain(t, BrainOptions{Args: []string{"--tls-cert", cert, "--tls-key", key}})
+	proxy := proxytest.Start(t, proxytest.Options{Target: strings.TrimPrefix(brain.URL, "https://")})
+	link := func(more ...string) string {
+		stdout, stderr, code := brain.Run(t, append([]string{"token", "create", "--data", brain.Data, "--tenant", "acme", "--project", "research",
+			"--role", "foot", "--name", "laptop", "--link", "--public-url", "https://brain.test/"}, more...)...)
+		if code != 0 {
+			t.Fatalf("%d, %q, %q", code, stdout, stderr)
+		}
+		return strings.TrimSpace(stdout)
+	}
+	t.Setenv("https_proxy", "http://user:pr0xy-password@"+proxy.Address)
+	foot, home := RaceBinaries(t).Foot, t.TempDir()
+	expired := link("--link-ttl", "1ms")
+	if _, stderr, code := runProgram(t, foot, home, "login", expired, "--ca-file", cert); code != 3 || !strings.Contains(stderr, "ask for a new one") {
+		t.Errorf("an expired link: %d, %q", code, stderr)
+	}
+	good := link()
+	if _, stderr, code := runProgram(t, foot, home, "login", good); code != 4 || !strings.Contains(stderr, "--ca-file") {
+		t.Errorf("an authority that nobody knows: %d, %q", code, stderr)
+	}
+	if stdout, stderr, code := runProgram(t, foot, home, "login", good, "--ca-file", cert); code != 0 {
+		t.Fatalf("foot login: %d, %q, %q", code, stdout, stderr)
+	}
+	child := startChild(t, foot, home, "run", "--json")
+	if _, err := child.AwaitNamed(Bounded(t), "connected"); err != nil {
+		t.Fatalf("%v\n%s", err, child.Log())
+	}
+	if stdout, stderr, code := runProgram(t, foot, home, "status"); code != 0 || !strings.HasPrefix(stdout, "connected to https://brain.test as laptop of acme/research") {
+		t.Errorf("foot status: %d, %q, %q", code, stdout, stderr)
+	}
+	if stdout, _, code := brain.Run(t, "token", "list", "--data", brain.Data, "--json"); code != 0 {
+		t.Error(stdout)
+	} else {
+		var tokens []struct{ ID string }
+		if err := json.Unmarshal([]byte(stdout), &tokens); err != nil || len(tokens) != 1 {
+			t.Fatalf("%s, %v", stdout, err)
+		}
+		if _, stderr, code := brain.Run(t, "token", "revoke", tokens[0].ID, "--data", brain.Data); code != 0 {
+			t.Fatal(stderr)
+		}
+	}
+	if code := child.Wait(t); code != 3 || !strings.Contains(child.Log(), "foot login") {
+		t.Errorf("revoked: exit code %d\n%s", code, child.Log())
+	}
+	for _, r := range proxy.Asked() {
+		if r.Method != "CONNECT" || r.RequestURI != "brain.test:443" {
+			t.Errorf("the proxy was asked %s %s", r.Method, r.RequestURI)
+		}
+	}
+}
