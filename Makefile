@@ -9,7 +9,8 @@ export GOFLAGS := -mod=readonly -buildvcs=false
 export GOWORK := off
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo 0.0.0-dev)
-LDFLAGS := -s -w -X github.com/vancetope/transfer/internal/version.version=$(VERSION)
+COMMIT  := $(shell git rev-parse HEAD 2>/dev/null)
+LDFLAGS := -s -w -X github.com/vancetope/transfer/internal/version.version=$(VERSION) -X github.com/vancetope/transfer/internal/version.commit=$(COMMIT)
 EXE     := $(shell go env GOEXE 2>/dev/null)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
@@ -157,10 +158,20 @@ soak: setup-go
 	go test -v -count=1 -timeout 40m -run '^TestSoak$$' ./internal/e2etest -soak $(SOAK) -seed $(SOAK_SEED) -round $(SOAK_ROUND)
 	go test -v -count=1 -timeout 10m -run '^TestTenThousandTransfersInARow' ./internal/e2etest -row $(SOAK_ROW)
 
+##   make release   archives of both programs for every system into dist/, with SHA256SUMS
+.PHONY: release
+release: setup-go
+	go run ./tools/release
+
+##   make release-check  the release of the last commit, twice: the bytes must be the same; ONLY=linux/amd64 builds less
+.PHONY: release-check
+release-check: setup-go
+	@scripts/release-check '$(ONLY)'
+
 ##   make clean     remove what was built
 .PHONY: clean
 clean:
-	rm -rf bin web-types/dist web-types/node_modules tools/documents/node_modules
+	rm -rf bin dist web-types/dist web-types/node_modules tools/documents/node_modules
 
 .PHONY: help
 help:
