@@ -24,7 +24,7 @@ type personWorld struct {
 	dir string
 }
 
-const shortPhase = 500 * time.Millisecond
+const shortPhase = 1500 * time.Millisecond
 
 func newPersonWorld(t *testing.T, o WorldOptions) *personWorld {
 	t.Helper()
@@ -74,7 +74,7 @@ func TestAPersonMayTakeLongerThanAnyPhase(t *testing.T) {
 	if q.Direction != "download" || q.Path != "in/a" {
 		t.Errorf("the question is %+v", q)
 	}
-	time.Sleep(3 * shortPhase) // the person thinks
+	time.Sleep(shortPhase + time.Second) // the person thinks
 	if left, err := os.ReadDir(w.Foot.Project); err == nil && len(left) > 0 {
 		t.Errorf("written before the approval: %v", left)
 	}
@@ -99,7 +99,7 @@ func TestAPersonMayTakeLongerThanAnyPhase(t *testing.T) {
 	if q.Direction != "upload" || q.Path != "in/a" {
 		t.Errorf("the question is %+v", q)
 	}
-	time.Sleep(3 * shortPhase)
+	time.Sleep(shortPhase + time.Second)
 	w.foot(t, 0, "approve", q.ID, "--always")
 	checkReceipt(t, <-up, "back", 300_000, hash)
 	checkReceipt(t, w.Command().Call(t, "client_file_upload", map[string]any{"localPath": "in/a", "dirName": dir, "remotePath": "again"}), "again", 300_000, hash)
