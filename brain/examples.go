@@ -22,7 +22,11 @@ var examples = cli.Examples{
 		"brain token list",
 		"brain token list --json",
 	},
-	"token revoke": {"brain token revoke abcdefghijklmnop"},
+	"token revoke":    {"brain token revoke abcdefghijklmnop"},
+	"project list":    {"brain project list", "brain project list --tenant acme"},
+	"project suspend": {"brain project suspend --tenant acme --project research"},
+	"project recover": {"brain project recover --tenant acme --project research"},
+	"project close":   {"brain project close --tenant acme --project research"},
 	"call": {
 		"brain call client_list '{}' --token-file agent.token",
 		`brain call workspace_create_ephemeral_dir '{"dirName":"inbox"}' --token-file agent.token --timeout 30s`,

@@ -33,6 +33,12 @@ type grammar struct {
 		List   tokenListCmd   `cmd:"" help:"List the tokens."`
 		Revoke tokenRevokeCmd `cmd:"" help:"Make a token worthless and end what it has opened."`
 	} `cmd:"" help:"Manage the tokens that Feet, agents and users sign in with."`
+	Project struct {
+		List    projectListCmd    `cmd:"" help:"List the projects with their states and RootDirs."`
+		Suspend projectSuspendCmd `cmd:"" help:"Cancel a project's transfers, empty its RootDirs and refuse its calls."`
+		Recover projectRecoverCmd `cmd:"" help:"Let a suspended or closed project work again."`
+		Close   projectCloseCmd   `cmd:"" help:"Cancel a project's transfers and delete its RootDirs."`
+	} `cmd:"" help:"Manage projects, also while the server runs."`
 	Call       callCmd           `cmd:"" help:"Call a tool of a running Brain and print its result as one line of JSON."`
 	Feet       feetCmd           `cmd:"" help:"List the machines that are connected to a running Brain."`
 	Transfers  transfersCmd      `cmd:"" help:"List the transfers of a running Brain, those that ended in the last ten minutes among them."`

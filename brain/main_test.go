@@ -218,7 +218,9 @@ func TestMistakesInTheCommandLineAndConfigurationExitWith2(t *testing.T) {
 	}{
 		"no command":               {nil, "a command is needed"},
 		"unknown command":          {[]string{"launch"}, "launch"},
-		"a later issue's command":  {[]string{"project", "list"}, "project"},
+		"a later issue's command":  {[]string{"vfs", "list"}, "vfs"},
+		"projects of no state":     {[]string{"project", "list"}, "no state"},
+		"a project of no name":     {[]string{"project", "suspend", "--tenant", "t"}, "--project"},
 		"a certificate, no key":    {with(serve, "--tls-cert", file), "--tls-key"},
 		"a key, no certificate":    {with(serve, "--tls-key", file), "--tls-cert"},
 		"an empty certificate":     {with(serve, "--tls-cert", file, "--tls-key", file), "--tls-cert, --tls-key"},

@@ -40,6 +40,7 @@ type server struct {
 	log      *slog.Logger
 	store    state.Store
 	tokens   *auth.Tokens
+	rooms    *workspace.Manager
 	hub      *hub.Hub
 	mcp      *toolset.MCP
 	http     *http.Server
@@ -49,18 +50,19 @@ type server struct {
 
 // newServer wires the Brain's parts. The store stays the caller's when it fails.
 func newServer(ctx context.Context, store state.Store, v *settings.Settings, log *slog.Logger) (*server, error) {
+	tokens := auth.NewTokens(store, log)
 	rooms, err := workspace.Open(ctx, workspace.Options{
-		Root: v.Workspace.Root, Store: store, ModeMask: v.Transfer.BrainModeMask, Log: log,
+		Root: v.Workspace.Root, Store: store, ModeMask: v.Transfer.BrainModeMask,
+		EphemeralTTL: v.Workspace.EphemeralTTL, MaxBytes: v.Workspace.MaxBytes, TokenGood: tokens.Good, Log: log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	tokens := auth.NewTokens(store, log)
 	books, err := openBooks(v.Brain.Data, log)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{log: log, store: store, tokens: tokens, books: books}
+	s := &server{log: log, store: store, tokens: tokens, books: books, rooms: rooms}
 	s.hub = hub.New(hub.Config{
 		Workspace:       rooms,
 		Authenticate:    footOf(tokens),
@@ -79,7 +81,8 @@ func newServer(ctx context.Context, store state.Store, v *settings.Settings, log
 		Log:             log,
 	})
 	books.count(s.hub.Load)
-	s.mcp = toolset.NewMCP(&toolset.Tools{Hub: s.hub, Workspace: rooms, Log: log, OnCalled: books.called}, toolset.MCPOptions{
+	s.mcp = toolset.NewMCP(&toolset.Tools{Hub: s.hub, Workspace: rooms, Log: log, OnCalled: books.called,
+		Receipts: &toolset.Receipts{Store: store, TTL: v.Receipts.TTL, Log: log}}, toolset.MCPOptions{
 		Authenticate:   agentOf(tokens),
 		Follow:         tokens.Follow,
 		SessionTimeout: v.MCP.SessionTimeout,
@@ -158,6 +161,7 @@ func (s *server) serve(ctx context.Context, l net.Listener, ready func() error) 
 	watching, stopWatching := context.WithCancel(context.Background())
 	var watch sync.WaitGroup
 	watch.Go(func() { s.tokens.Watch(watching) })
+	watch.Go(func() { s.rooms.Tend(watching) })
 	defer watch.Wait()
 	defer stopWatching()
 

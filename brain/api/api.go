@@ -34,7 +34,7 @@ type Feet interface {
 
 // Dirs knows the RootDirs.
 type Dirs interface {
-	List(context.Context, workspace.Project) ([]workspace.Descriptor, error)
+	Tell(context.Context, workspace.Project) ([]common.RootDir, error)
 }
 
 // Options are whom the API asks.

@@ -27,7 +27,7 @@ var research = workspace.Project{Tenant: "acme", ProjectID: "research"}
 type brain struct {
 	feet      []common.ConnectedFoot
 	transfers []common.TransferStatus
-	dirs      []workspace.Descriptor
+	dirs      []common.RootDir
 	cancelled []common.TransferID
 	err       error
 }
@@ -57,7 +57,7 @@ func (b *brain) Cancel(_ context.Context, p workspace.Project, id common.Transfe
 	return common.TransferStateCancelled, nil
 }
 
-func (b *brain) List(_ context.Context, p workspace.Project) ([]workspace.Descriptor, error) {
+func (b *brain) Tell(_ context.Context, p workspace.Project) ([]common.RootDir, error) {
 	if p != research {
 		return nil, b.err
 	}
@@ -133,12 +133,12 @@ func TestAUserSeesFeetDirsAndTransfersOfTheProject(t *testing.T) {
 	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	id := uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057")
 	w.feet = []common.ConnectedFoot{{Name: "laptop", Os: common.OsLinux, ClientVersion: "1", Access: common.AccessEdit, Grants: []common.Grant{}, Features: []string{}, Since: at}}
-	w.dirs = []workspace.Descriptor{{Tenant: "acme", ProjectID: "research", DirName: "inbox", Type: workspace.TypeEphemeral, Creator: "token:x", CreatedAt: at}}
+	w.dirs = []common.RootDir{{DirName: "inbox", Type: common.RootDirTypeEphemeral, Creator: "token:x", CreatedAt: at, ExpiresAt: &at, DeleteOnCreatorClose: true, Bytes: 7}}
 	w.transfers = []common.TransferStatus{{TransferID: id, Direction: common.DirectionUpload, Foot: "laptop", Path: "in/a", State: common.TransferStateComplete, Bytes: 3, TotalBytes: 3, StartedAt: at}}
 	user := w.user(t)
 	for path, want := range map[string]string{
 		"/feet":      `{"feet":[{"name":"laptop","os":"linux","clientVersion":"1","access":"edit","grants":[],"features":[],"since":"2026-05-01T12:00:00Z"}]}`,
-		"/dirs":      `{"dirs":[{"dirName":"inbox","type":"ephemeral","creator":"token:x","createdAt":"2026-05-01T12:00:00Z"}]}`,
+		"/dirs":      `{"dirs":[{"dirName":"inbox","type":"ephemeral","creator":"token:x","createdAt":"2026-05-01T12:00:00Z","expiresAt":"2026-05-01T12:00:00Z","deleteOnCreatorClose":true,"bytes":7}]}`,
 		"/transfers": `{"transfers":[{"transferId":"01890a5d-ac96-774b-bcce-b302099a8057","direction":"upload","foot":"laptop","path":"in/a","state":"complete","bytes":3,"totalBytes":3,"bytesPerSecond":0,"startedAt":"2026-05-01T12:00:00Z","error":null}]}`,
 	} {
 		status, body, _ := w.ask(t, http.MethodGet, base+path, user)

@@ -29,15 +29,11 @@ func (l *lists) ListDirs(ctx context.Context, _ api.ListDirsRequestObject) (api.
 	if err != nil {
 		return nil, err
 	}
-	descriptors, err := l.Dirs.List(ctx, project)
+	dirs, err := l.Dirs.Tell(ctx, project)
 	if err != nil {
 		return nil, err
 	}
-	dirs := make([]common.RootDir, len(descriptors))
-	for i, d := range descriptors {
-		dirs[i] = common.RootDir{DirName: d.DirName, Type: common.RootDirType(d.Type), Creator: d.Creator, CreatedAt: d.CreatedAt}
-	}
-	return api.ListDirs200JSONResponse{Dirs: dirs}, nil
+	return api.ListDirs200JSONResponse{Dirs: listed(dirs)}, nil
 }
 
 // ListTransfers answers GET …/transfers.

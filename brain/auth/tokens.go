@@ -133,3 +133,19 @@ func (t *Tokens) noteUse(ctx context.Context, id string, revision uint64, r reco
 		t.log.Warn("the use of a token was not noted", "token", id, "err", err)
 	}
 }
+
+// Good reports whether a token is still accepted.
+func (t *Tokens) Good(ctx context.Context, id string) (bool, error) {
+	e, err := t.store.Get(ctx, key(id))
+	if errors.Is(err, state.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	var r record
+	if err := json.Unmarshal(e.Value, &r); err != nil {
+		return false, fmt.Errorf("token %s in the state: %w", id, err)
+	}
+	return !r.expired(t.now()), nil
+}

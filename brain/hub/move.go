@@ -113,7 +113,7 @@ func (m *move) stage(init *frames.TransferInit, place *loan) (*transfer.Incoming
 	if !place.take() {
 		return nil, fault.New(common.ErrorCodeCancelled)
 	}
-	file, err := m.dir.Root.Stage(m.path, m.id, rootfs.StageOptions{Size: init.TotalSize, Attrs: attrs,
+	file, err := m.dir.Stage(m.path, m.id, rootfs.StageOptions{Size: init.TotalSize, Attrs: attrs,
 		OnExisting: rootfs.OnExisting(m.OnExisting)})
 	if err != nil {
 		place.giveBack()

@@ -3,12 +3,13 @@ package hub
 import (
 	"context"
 
+	"github.com/vancetope/transfer/brain/workspace"
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/rootfs"
 )
 
 // staging is a staging file as a transfer wants it.
-type staging struct{ *rootfs.Staging }
+type staging struct{ *workspace.Staging }
 
 func (s staging) Publish(ctx context.Context) (string, error) {
 	published, err := s.Staging.Publish(ctx)

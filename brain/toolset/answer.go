@@ -25,7 +25,7 @@ type refusal func(f *fault.Error, id *uuid.UUID) Result
 func typed[In, Out any](
 	decode func([]byte) (*In, error),
 	body func(context.Context, *Tools, Caller, *In) (answer[Out], error),
-) func(context.Context, *Tools, Caller, json.RawMessage, refusal) Result {
+) runner {
 	return func(ctx context.Context, t *Tools, c Caller, arguments json.RawMessage, refuse refusal) Result {
 		in, err := decode(arguments)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/vancetope/transfer/brain/refuse"
+	"github.com/vancetope/transfer/brain/workspace"
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/fault"
 )
@@ -57,6 +58,7 @@ type MCP struct {
 	auth      func(*http.Request) (Caller, error)
 	follow    func(tokenID string, end func(reason string)) (release func())
 	calls     *calls
+	rooms     *workspace.Manager
 	log       *slog.Logger
 	draining  atomic.Bool
 }
@@ -69,7 +71,7 @@ func NewMCP(tools *Tools, o MCPOptions) *MCP {
 	if o.Follow == nil {
 		o.Follow = func(string, func(string)) func() { return func() {} }
 	}
-	m := &MCP{auth: o.Authenticate, follow: o.Follow, calls: newCalls(), log: o.Log}
+	m := &MCP{auth: o.Authenticate, follow: o.Follow, calls: newCalls(), rooms: tools.Workspace, log: o.Log}
 	m.server = mcp.NewServer(
 		&mcp.Implementation{Name: "vancetope-transfer", Title: "Vancetope File Transfer", Version: o.Version},
 		&mcp.ServerOptions{
@@ -126,6 +128,17 @@ func (m *MCP) Close() {
 	}
 }
 
+// sessionEnded closes the scope of a session that is over.
+func (m *MCP) sessionEnded(p workspace.Project, session string) {
+	closed, err := m.rooms.CloseScope(context.Background(), p, workspace.SessionScope(session))
+	if err != nil {
+		m.log.Error("the scope of a session cannot be closed", "err", err)
+	}
+	if len(closed) > 0 {
+		m.log.Info("RootDirs closed with their session", "dirs", closed)
+	}
+}
+
 // handlerFor makes a tool callable by the SDK, which hands over the arguments
 // as they came.
 func (m *MCP) handlerFor(tools *Tools, name string) mcp.ToolHandler {
@@ -133,7 +146,7 @@ func (m *MCP) handlerFor(tools *Tools, name string) mcp.ToolHandler {
 		caller := callerOf(r.Extra.TokenInfo)
 		session := r.Session.ID()
 		if session != "" {
-			caller.Scope = "mcp:" + session
+			caller.Scope = workspace.SessionScope(session)
 		}
 		ctx, done := m.calls.begin(ctx, session, caller)
 		defer done()

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -100,6 +103,12 @@ func TestTheToolsAreListedWithTheirSchemasAndHints(t *testing.T) {
 			"transfer_status":                {readOnly: true, idempotent: true},
 			"transfer_cancel":                {destructive: true, idempotent: true},
 			"workspace_create_ephemeral_dir": {},
+			"workspace_list_dirs":            {readOnly: true, idempotent: true},
+			"workspace_close_dir":            {destructive: true, idempotent: true},
+			"workspace_close_scope":          {destructive: true, idempotent: true},
+			"workspace_list_files":           {readOnly: true, idempotent: true},
+			"workspace_read_file":            {readOnly: true, idempotent: true},
+			"workspace_write_file":           {destructive: true},
 		}
 		if len(list.Tools) != len(hintsOf) {
 			t.Errorf("%d tools are listed", len(list.Tools))
@@ -254,8 +263,19 @@ func TestDeletingASessionEndsItsCalls(t *testing.T) {
 	if status := remove("agent"); status != 204 {
 		t.Errorf("DELETE: %d", status)
 	}
-	wantCancelled(t, w, f)
+	if c := hubtest.Next[*frames.TransferComplete](f); c.Ok || *c.ErrorCode != common.ErrorCodeCancelled {
+		t.Errorf("the Foot was told %+v", c)
+	}
 	<-done
+	// The session made the RootDir, which goes with it.
+	for deadline := time.Now().Add(hubtest.Patience); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Lstat(w.at("d")); errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the RootDir outlives its session")
+		}
+	}
 }
 
 func TestASessionIsItsTokensAlone(t *testing.T) {

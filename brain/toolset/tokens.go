@@ -50,6 +50,9 @@ func (m *MCP) sessions(next mcp.MethodHandler) mcp.MethodHandler {
 		go func() {
 			_ = session.Wait() // however it ended
 			release()
+			if !m.draining.Load() { // a restart of Brain closes no scope
+				m.sessionEnded(caller.Project, session.ID())
+			}
 		}()
 		return result, nil
 	}

@@ -44,14 +44,24 @@ func (c Caller) scope() string {
 	if c.Scope != "" {
 		return c.Scope
 	}
-	return "token:" + c.TokenID
+	return workspace.TokenScope(c.TokenID)
+}
+
+// scopeNamed is the scope of a name that the caller gave, its own for none.
+func (c Caller) scopeNamed(name *string) string {
+	if name == nil {
+		return c.scope()
+	}
+	return workspace.NamedScope(c.TokenID, *name)
 }
 
 // Tools is the set of tools of one Brain.
 type Tools struct {
 	Hub       *hub.Hub
 	Workspace *workspace.Manager
-	Log       *slog.Logger
+	// Receipts lets calls be repeated without being done again; nil keeps none.
+	Receipts *Receipts
+	Log      *slog.Logger
 	// OnCalled, if set, hears of each call that is over, on the call's goroutine.
 	OnCalled func(Called)
 }
@@ -89,13 +99,19 @@ func (t *Tools) Call(ctx context.Context, c Caller, name string, arguments json.
 			t.OnCalled(Called{Caller: c, Tool: name, ReadsOnly: tool.hints.readOnly, Arguments: arguments, Result: result, Took: time.Since(begun)})
 		}
 	}()
-	defer func() {
-		if p := recover(); p != nil {
-			result = tool.refuse(t.tell(fmt.Errorf("panic in %s: %v\n%s", name, p, debug.Stack())), nil)
-		}
-	}()
+	defer t.recovered(name, tool.refuse, &result)
 	if tool.refusedTo(c) {
 		return tool.refuse(notAllowed(), nil)
 	}
+	if err := t.Workspace.Active(c.Project); err != nil && !tool.resting {
+		return tool.refuse(t.tell(err), nil)
+	}
 	return tool.run(ctx, t, c, arguments, tool.refuse)
+}
+
+// recovered makes the panic of a tool its failure.
+func (t *Tools) recovered(name string, refuse refusal, result *Result) {
+	if p := recover(); p != nil {
+		*result = refuse(t.tell(fmt.Errorf("panic in %s: %v\n%s", name, p, debug.Stack())), nil)
+	}
 }

@@ -77,9 +77,10 @@ func onExisting(o *common.OnExisting) common.OnExisting {
 	return *o
 }
 
-func value(s *string) string {
-	if s == nil {
-		return ""
+func value[T any](v *T) T {
+	if v == nil {
+		var none T
+		return none
 	}
-	return *s
+	return *v
 }

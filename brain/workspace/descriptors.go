@@ -20,6 +20,13 @@ type Descriptor struct {
 	Type      Type      `json:"type"`
 	Creator   string    `json:"creator"`
 	CreatedAt time.Time `json:"createdAt"`
+	Label     string    `json:"label,omitempty"`
+	// Metadata is what the creator wants to be told again.
+	Metadata []string `json:"metadata,omitempty"`
+	// DeleteOnCreatorClose: it goes with its creator's scope.
+	DeleteOnCreatorClose bool `json:"deleteOnCreatorClose,omitempty"`
+	// UsedAt is the last use as it was noted: at most usedEvery too early.
+	UsedAt time.Time `json:"usedAt,omitzero"`
 }
 
 func (d Descriptor) project() Project { return Project{d.Tenant, d.ProjectID} }
@@ -76,16 +83,32 @@ func (s descriptors) any(ctx context.Context, p Project, dirName string) (stored
 // markClosing makes a RootDir vanish for all users. One that is marked already,
 // since its removal failed, is returned as it is.
 func (s descriptors) markClosing(ctx context.Context, p Project, dirName string) (stored, error) {
-	d, err := s.any(ctx, p, dirName)
-	if err != nil || d.Closing {
-		return d, err
+	for range markTries {
+		d, err := s.any(ctx, p, dirName)
+		if err != nil || d.Closing {
+			return d, err
+		}
+		d.Closing = true
+		d.revision, err = s.put(ctx, d)
+		if !errors.Is(err, state.ErrConflict) {
+			return d, err
+		}
 	}
-	d.Closing = true
-	d.revision, err = s.put(ctx, d)
+	return stored{}, fault.Newf(common.ErrorCodeConflict, "the RootDir is being changed by others")
+}
+
+// markTries is how often a RootDir may be noted as used while it is marked.
+const markTries = 5
+
+// touch notes a use. It goes by the revision, so that it cannot undo anything
+// that happened meanwhile.
+func (s descriptors) touch(ctx context.Context, d stored, at time.Time) error {
+	d.UsedAt = at
+	_, err := s.put(ctx, d)
 	if errors.Is(err, state.ErrConflict) {
-		return d, fault.Wrap(common.ErrorCodeConflict, err)
+		return nil // somebody else noted a use, or is closing it
 	}
-	return d, err
+	return err
 }
 
 func (s descriptors) delete(ctx context.Context, d stored) error {

@@ -8,8 +8,12 @@ import (
 // Type is a kind of RootDir.
 type Type string
 
-// TypeEphemeral is the drop box of transfers: its content never outlives it.
-const TypeEphemeral Type = "ephemeral"
+// The kinds of RootDirs. The content of neither outlives it, or a suspended
+// project.
+const (
+	TypeEphemeral Type = "ephemeral" // the drop box of transfers
+	TypeTemp      Type = "temp"      // a scope's own, made when it is needed
+)
 
 // handler is what a type of RootDir does at the turns of its life.
 type handler interface {
@@ -18,7 +22,8 @@ type handler interface {
 }
 
 var handlers = map[Type]handler{
-	TypeEphemeral: ephemeral{},
+	TypeEphemeral: folder{},
+	TypeTemp:      folder{},
 }
 
 // place is where a RootDir's folder lies: the project's folder and a name in it.
@@ -29,14 +34,14 @@ type place struct {
 
 func (p place) path() string { return filepath.Join(p.parent, p.name) }
 
-// ephemeral begins as an empty folder and ends with everything in it deleted.
-type ephemeral struct{}
+// folder begins as an empty folder and ends with everything in it deleted.
+type folder struct{}
 
-func (ephemeral) init(p place) error {
+func (folder) init(p place) error {
 	if err := os.MkdirAll(p.parent, 0o700); err != nil {
 		return err
 	}
 	return os.Mkdir(p.path(), 0o700)
 }
 
-func (ephemeral) close(p place) error { return removeTree(p) }
+func (folder) close(p place) error { return removeTree(p) }

@@ -45,6 +45,9 @@ func (m *Manager) Use(ctx context.Context, p Project, dirName string) (*Dir, err
 	if p.check() != nil || checkDirName(dirName) != nil {
 		return nil, fault.New(common.ErrorCodeDirNotFound)
 	}
+	if err := m.Active(p); err != nil {
+		return nil, err
+	}
 	key := siteKey{p, dirName}
 	s, err := m.enter(key)
 	if err != nil {
@@ -57,12 +60,24 @@ func (m *Manager) Use(ctx context.Context, p Project, dirName string) (*Dir, err
 		release()
 		return nil, err
 	}
+	if m.expiredBut(d.Descriptor, 1) {
+		release()
+		return nil, fault.Newf(common.ErrorCodeDirNotFound, "it expired")
+	}
 	root, err := s.open(m.place(p, dirName), m.mask)
 	if err != nil {
 		release()
 		return nil, err
 	}
-	return &Dir{Descriptor: d.Descriptor, Root: root, Holds: s.holds, key: key, site: s, manager: m, release: release}, nil
+	m.noteUse(ctx, d)
+	begun := m.now()
+	used := sync.OnceFunc(func() {
+		if m.now().Sub(begun) >= m.exactness() {
+			m.noteLongUse(context.WithoutCancel(ctx), p, dirName)
+		}
+		release()
+	})
+	return &Dir{Descriptor: d.Descriptor, Root: root, Holds: s.holds, key: key, site: s, manager: m, release: used}, nil
 }
 
 // site is what the users of one RootDir share while there are any.

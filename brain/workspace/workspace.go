@@ -35,7 +35,14 @@ type Options struct {
 	Root     string      // vance.workspace.root; made when missing
 	Store    state.Store // where the descriptors are kept
 	ModeMask fs.FileMode // vance.transfer.brain-mode-mask
-	Log      *slog.Logger
+	// EphemeralTTL is how long a RootDir lives without use, MaxBytes how much the
+	// files of a project may take. 0: for ever, any amount.
+	EphemeralTTL time.Duration
+	MaxBytes     int64
+	// TokenGood reports whether a token still is; RootDirs of one that is not go
+	// with it. Nil: all are.
+	TokenGood func(ctx context.Context, id string) (bool, error)
+	Log       *slog.Logger
 }
 
 // Project names the owner of RootDirs. Equal project ids of two tenants have
@@ -49,11 +56,19 @@ type Project struct {
 type Manager struct {
 	root        string
 	mask        fs.FileMode
+	ttl         time.Duration
+	tokenGood   func(ctx context.Context, id string) (bool, error)
 	descriptors descriptors
+	projects    projects
+	usage       *usage
+	now         func() time.Time
 	log         *slog.Logger
 
-	mu    sync.Mutex
-	sites map[siteKey]*site // RootDirs in use or being closed
+	tempMaking sync.Mutex // held while a scope's temp RootDir is looked for and made
+
+	mu      sync.Mutex
+	sites   map[siteKey]*site // RootDirs in use or being closed
+	resting map[Project]State // projects that are not active
 }
 
 type siteKey struct {
@@ -78,14 +93,23 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 	m := &Manager{
 		root:        root,
 		mask:        o.ModeMask,
+		ttl:         o.EphemeralTTL,
+		tokenGood:   o.TokenGood,
 		descriptors: descriptors{o.Store},
+		projects:    projects{o.Store},
+		now:         time.Now,
 		log:         o.Log,
 		sites:       make(map[siteKey]*site),
+		resting:     make(map[Project]State),
 	}
+	if m.tokenGood == nil {
+		m.tokenGood = func(context.Context, string) (bool, error) { return true, nil }
+	}
+	m.usage = newUsage(o.MaxBytes, m.measure, func() time.Time { return m.now() })
 	if err := m.repair(ctx); err != nil {
 		return nil, err
 	}
-	return m, nil
+	return m, m.followProjects(ctx)
 }
 
 // CreateRequest is what the creator of a RootDir may choose.
@@ -93,7 +117,14 @@ type CreateRequest struct {
 	Type    Type
 	DirName string // empty: one is generated
 	Creator string // the scope that asks
+	Label   string
+	// Metadata is kept for the creator and told again.
+	Metadata             []string
+	DeleteOnCreatorClose bool
 }
+
+// maxDirs is how many RootDirs a project may have.
+const maxDirs = 1000
 
 // Create makes a RootDir and returns its descriptor.
 func (m *Manager) Create(ctx context.Context, p Project, r CreateRequest) (Descriptor, error) {
@@ -102,6 +133,14 @@ func (m *Manager) Create(ctx context.Context, p Project, r CreateRequest) (Descr
 	}
 	if _, ok := handlers[r.Type]; !ok {
 		return Descriptor{}, fault.Newf(common.ErrorCodeInvalidRequest, "unknown RootDir type %q", r.Type)
+	}
+	if err := m.Active(p); err != nil {
+		return Descriptor{}, err
+	}
+	if all, err := m.descriptors.list(ctx, p); err != nil {
+		return Descriptor{}, err
+	} else if len(all) >= maxDirs {
+		return Descriptor{}, fault.Newf(common.ErrorCodeQuota, "the project has %d RootDirs: close some with workspace_close_dir", len(all))
 	}
 	if r.DirName != "" {
 		if err := checkDirName(r.DirName); err != nil {
@@ -128,8 +167,13 @@ func (m *Manager) create(ctx context.Context, p Project, r CreateRequest) (Descr
 		DirName:   r.DirName,
 		Type:      r.Type,
 		Creator:   r.Creator,
-		CreatedAt: time.Now().UTC(),
+		CreatedAt: m.now().UTC(),
+		Label:     r.Label,
+		Metadata:  r.Metadata,
+
+		DeleteOnCreatorClose: r.DeleteOnCreatorClose,
 	}
+	d.UsedAt = d.CreatedAt
 	place := m.place(p, r.DirName)
 	if err := handlers[d.Type].init(place); err != nil {
 		if errors.Is(err, fs.ErrExist) {
@@ -159,11 +203,35 @@ func (m *Manager) List(ctx context.Context, p Project) ([]Descriptor, error) {
 	}
 	open := make([]Descriptor, 0, len(all))
 	for _, d := range all {
-		if !d.Closing {
+		if !d.Closing && !m.expired(d.Descriptor) {
 			open = append(open, d.Descriptor)
 		}
 	}
 	return open, nil
+}
+
+// Tell describes the RootDirs of a project, in the order of their names.
+func (m *Manager) Tell(ctx context.Context, p Project) ([]common.RootDir, error) {
+	all, err := m.List(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	dirs := make([]common.RootDir, len(all))
+	for i, d := range all {
+		bytes, err := m.Size(d)
+		if err != nil {
+			return nil, diskFault(err)
+		}
+		dirs[i] = common.RootDir{DirName: d.DirName, Type: common.RootDirType(d.Type), Creator: d.Creator, CreatedAt: d.CreatedAt,
+			DeleteOnCreatorClose: d.DeleteOnCreatorClose, Bytes: bytes, Metadata: d.Metadata}
+		if d.Label != "" {
+			dirs[i].Label = &d.Label
+		}
+		if at := m.ExpiresAt(d).UTC(); m.ttl != 0 {
+			dirs[i].ExpiresAt = &at
+		}
+	}
+	return dirs, nil
 }
 
 // CloseDir ends a RootDir: what is transferred into or out of it is cancelled,
@@ -183,11 +251,18 @@ func (m *Manager) CloseDir(ctx context.Context, p Project, dirName string) error
 		return err
 	}
 	defer m.forget(key, s)
-	s.cancel(fault.Newf(common.ErrorCodeCancelled, "the RootDir was closed"))
-	if !s.waitUnused(ctx, closeWait) {
-		m.log.Warn("RootDir removed while in use", "dir", dirName, "users", s.users)
-	}
+	m.empty(ctx, key, s, "the RootDir was closed")
+	defer m.usage.forget(p)
 	return m.remove(ctx, d)
+}
+
+// empty cancels what is transferred into or out of a RootDir that bars new users,
+// and waits for its end.
+func (m *Manager) empty(ctx context.Context, key siteKey, s *site, why string) {
+	s.cancel(fault.Newf(common.ErrorCodeCancelled, "%s", why))
+	if !s.waitUnused(ctx, closeWait) {
+		m.log.Warn("RootDir removed while in use", "dir", key.name)
+	}
 }
 
 // remove deletes the folder of a RootDir that is marked as closing, then its

@@ -30,6 +30,7 @@ type Settings struct {
 	Brain     Brain
 	MCP       MCP
 	Workspace Workspace
+	Receipts  Receipts
 
 	program Program
 	values  map[string]Value
@@ -85,7 +86,14 @@ type MCP struct {
 
 // Workspace holds vance.workspace.*, the Brain's side.
 type Workspace struct {
-	Root string
+	Root         string
+	MaxBytes     int64         // of the files of one project
+	EphemeralTTL time.Duration // how long a RootDir lives without use
+}
+
+// Receipts holds vance.receipts.*, the Brain's side.
+type Receipts struct {
+	TTL time.Duration
 }
 
 // Program is one of the two binaries.

@@ -101,7 +101,7 @@ var table = []Setting{
 		Doc:  "The address under which others reach this Brain, where that is not the one it listens on; links begin with it.",
 		kind: publicURL{func(s *Settings) *string { return &s.Brain.PublicURL }}},
 	{Name: "vance.brain.metrics-listen", Default: "", Program: ForBrain, Flag: "--metrics-listen",
-		Doc:  "Where Brain serves figures for Prometheus at /metrics, to loopback addresses without a token; by default nowhere.",
+		Doc:  "Where Brain serves figures for Prometheus, at /metrics and without a token; by default nowhere.",
 		kind: address{field: func(s *Settings) *string { return &s.Brain.MetricsListen }, optional: true}},
 	{Name: "vance.mcp.session-timeout", Default: "30m", Program: ForBrain,
 		Doc:  "How long an MCP session may lie unused before it ends.",
@@ -109,6 +109,15 @@ var table = []Setting{
 	{Name: workspaceRoot, Default: "~/.vancetope/brain/workspaces", Program: ForBrain,
 		Doc:  "Folder below which Brain keeps <tenant>/<project>/<dirName>/; by default workspaces/ in the data directory.",
 		kind: path{field: func(s *Settings) *string { return &s.Workspace.Root }}},
+	{Name: "vance.workspace.max-bytes", Default: "10GiB", Program: ForBrain,
+		Doc:  "How many bytes the files of one project may have in all.",
+		kind: size{0, 8 * pib, func(s *Settings) *int64 { return &s.Workspace.MaxBytes }}},
+	{Name: "vance.workspace.ephemeral-ttl", Default: "24h", Program: ForBrain,
+		Doc:  "How long a RootDir lives without a read, a write or a transfer.",
+		kind: duration{time.Second, noLimit, func(s *Settings) *time.Duration { return &s.Workspace.EphemeralTTL }}},
+	{Name: "vance.receipts.ttl", Default: "24h", Program: ForBrain,
+		Doc:  "How long the receipt of a call with an idempotencyKey is kept.",
+		kind: duration{time.Second, noLimit, func(s *Settings) *time.Duration { return &s.Receipts.TTL }}},
 }
 
 // Table returns the declarations, for help texts and documentation.
