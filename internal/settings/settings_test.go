@@ -167,7 +167,11 @@ func TestLevelsSwitchesCountsAndAddresses(t *testing.T) {
 	}
 	brain := load(t, Options{Program: ForBrain, Environ: []string{
 		"VANCE_TRANSFER_MAX_CONCURRENT=1024", "VANCE_BRAIN_LISTEN=[::1]:0", "VANCE_MCP_SESSION_TIMEOUT=1d",
+		"VANCE_BRAIN_PUBLIC_URL=https://brain.example:8443/base/", "VANCE_BRAIN_METRICS_LISTEN=",
 	}})
+	if brain.Brain.PublicURL != "https://brain.example:8443/base" || brain.Brain.MetricsListen != "" {
+		t.Errorf("%+v", brain.Brain)
+	}
 	if brain.Transfer.MaxConcurrent != 1024 || brain.Brain.Listen != "[::1]:0" || brain.MCP.SessionTimeout != 24*time.Hour {
 		t.Errorf("%+v %+v %+v", brain.Transfer, brain.Brain, brain.MCP)
 	}
@@ -186,6 +190,12 @@ func TestWhatIsWrongIsRefusedWithNameValueRangeAndRemedy(t *testing.T) {
 		"nobody at a time":    {"vance.transfer.max-concurrent: 0", []string{"out of range", "1 to 1024"}},
 		"half a transfer":     {"vance.transfer.max-concurrent: 1.5", []string{"whole number", "1 to 1024"}},
 		"no port":             {"vance.brain.listen: 127.0.0.1", []string{"HOST:PORT", "127.0.0.1:9990"}},
+		"figures nowhere":     {"vance.brain.metrics-listen: 9991", []string{"vance.brain.metrics-listen", "HOST:PORT"}},
+		"a name, no address":  {"vance.brain.public-url: brain.example", []string{"vance.brain.public-url", "https://brain.example"}},
+		"another scheme":      {"vance.brain.public-url: ftp://brain.example", []string{"vance.brain.public-url", "https://brain.example"}},
+		"a user in it":        {"vance.brain.public-url: https://me@brain.example", []string{"has a user"}},
+		"a query in it":       {"vance.brain.public-url: https://brain.example/?a", []string{"has a user, a query or a fragment"}},
+		"a fragment in it":    {`vance.brain.public-url: "https://brain.example/#"`, []string{"has a user, a query or a fragment"}},
 		"zero chunk":          {"vance.transfer.chunk-size: 0", []string{"out of range", "1B to 1MiB"}},
 		"negative":            {"vance.transfer.max-upload-size: -1", []string{"out of range", "0B to 8PiB"}},
 		"too large a number":  {"vance.transfer.max-upload-size: 99999999999999999999", []string{"out of range"}},
