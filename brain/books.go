@@ -7,11 +7,14 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
+	"github.com/google/uuid"
+
 	"github.com/vancetope/transfer/brain/audit"
 	"github.com/vancetope/transfer/brain/auth"
 	"github.com/vancetope/transfer/brain/hub"
 	"github.com/vancetope/transfer/brain/metrics"
 	"github.com/vancetope/transfer/brain/toolset"
+	"github.com/vancetope/transfer/brain/workspace"
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/fault"
 )
@@ -20,7 +23,7 @@ import (
 type books struct {
 	audit   *audit.Log
 	figures *metrics.Metrics
-	load    atomic.Pointer[func() hub.Load] // set once there is a hub
+	hub     atomic.Pointer[hub.Hub] // set once there is one
 }
 
 func openBooks(dir string, log *slog.Logger) (*books, error) {
@@ -30,16 +33,26 @@ func openBooks(dir string, log *slog.Logger) (*books, error) {
 	}
 	b := &books{audit: a}
 	b.figures = metrics.New(func() hub.Load {
-		if load := b.load.Load(); load != nil {
-			return (*load)()
+		if h := b.hub.Load(); h != nil {
+			return h.Load()
 		}
 		return hub.Load{}
 	})
 	return b, nil
 }
 
-// count has the figures of what goes on taken from load.
-func (b *books) count(load func() hub.Load) { b.load.Store(&load) }
+// watch has what goes on asked of a hub.
+func (b *books) watch(h *hub.Hub) { b.hub.Store(h) }
+
+// foot returns at which Foot a transfer was, which a call need not have named.
+func (b *books) foot(p workspace.Project, transferID string) string {
+	id, err := uuid.Parse(transferID)
+	h := b.hub.Load()
+	if err != nil || h == nil {
+		return ""
+	}
+	return h.FootOf(p, id)
+}
 
 func (b *books) close() error { return b.audit.Close() }
 
@@ -59,7 +72,6 @@ type told struct {
 	Scope        string           `json:"scope"`
 	TransferID   string           `json:"transferId"`
 	BytesWritten *int64           `json:"bytesWritten"`
-	Size         *int64           `json:"size"`
 	Hash         string           `json:"hash"`
 	ErrorCode    common.ErrorCode `json:"errorCode"`
 }
@@ -87,6 +99,7 @@ func (b *books) called(c toolset.Called) {
 		TransferID: first(out.TransferID, in.TransferID), Bytes: out.BytesWritten, Digest: out.Hash,
 		Outcome: audit.OK, ErrorCode: out.ErrorCode, Millis: c.Took.Milliseconds(),
 	}
+	line.Foot = first(b.foot(c.Caller.Project, line.TransferID), line.Foot)
 	switch {
 	case c.Result.Failed:
 		line.Outcome = audit.Failed

@@ -80,7 +80,7 @@ func newServer(ctx context.Context, store state.Store, v *settings.Settings, log
 		OnConnection:    books.connection,
 		Log:             log,
 	})
-	books.count(s.hub.Load)
+	books.watch(s.hub)
 	s.mcp = toolset.NewMCP(&toolset.Tools{Hub: s.hub, Workspace: rooms, Log: log, OnCalled: books.called,
 		Receipts: &toolset.Receipts{Store: store, TTL: v.Receipts.TTL, Log: log}}, toolset.MCPOptions{
 		Authenticate:   agentOf(tokens),

@@ -52,6 +52,16 @@ func (h *Hub) Load() Load {
 	return l
 }
 
+// FootOf returns the name of the Foot at the other end of a transfer that runs or
+// ended a short while ago, or nothing.
+func (h *Hub) FootOf(p workspace.Project, id uuid.UUID) string {
+	e := h.ledger.find(p, id)
+	if e == nil {
+		return ""
+	}
+	return e.told.Foot // which never changes
+}
+
 // waits is how many wait for their turn.
 func (s *slots) waits() int {
 	s.mu.Lock()

@@ -145,8 +145,8 @@ func checkAudit(t *testing.T, name, digest string) {
 		t.Errorf("the audit log is not harmless:\n%q", text)
 	}
 	type line struct {
-		Tenant, Project, Token, Role, Name, Action, LocalPath, DirName, Path, Digest, Outcome, ErrorCode, TransferID string
-		Bytes                                                                                                        int64
+		Tenant, Project, Token, Role, Name, Action, LocalPath, DirName, Path, Digest, Outcome, ErrorCode, TransferID, Foot string
+		Bytes                                                                                                              int64
 	}
 	var lines []line
 	for raw := range bytes.Lines(text) {
@@ -162,7 +162,7 @@ func checkAudit(t *testing.T, name, digest string) {
 	done, failed := lines[1], lines[2]
 	if done.Name != "helper" || done.Role != "agent" || done.Tenant != "acme" || done.Project != "research" || len(done.Token) != 16 ||
 		done.Action != "client_file_upload" || done.LocalPath != "report.txt" || done.DirName != "inbox" || done.Path != "a/report.txt" ||
-		done.Bytes != 5 || done.Digest != digest || done.Outcome != "ok" || done.ErrorCode != "" || done.TransferID == "" {
+		done.Bytes != 5 || done.Digest != digest || done.Foot != "laptop" || done.Outcome != "ok" || done.ErrorCode != "" || done.TransferID == "" {
 		t.Errorf("%+v", done)
 	}
 	if failed.Outcome != "failed" || failed.ErrorCode != "not_found" || failed.LocalPath != `no\x1b[2Jthing\u202e` || failed.TransferID == "" {
