@@ -32,6 +32,7 @@ var examples = cli.Examples{
 		`brain call workspace_create_ephemeral_dir '{"dirName":"inbox"}' --token-file agent.token --timeout 30s`,
 		"brain call client_file_upload - --token-file agent.token < arguments.json",
 	},
+	"mcp":       {"brain mcp --url https://brain.example --token-file agent.token"},
 	"feet":      {"brain feet --token-file agent.token", "brain feet --json --url https://brain.example --token-file agent.token"},
 	"transfers": {"brain transfers --token-file agent.token"},
 	"backup":    {"brain backup /backup/brain-monday.tar", "brain backup --data /var/lib/vancetope brain.tar"},

@@ -40,6 +40,7 @@ type grammar struct {
 		Close   projectCloseCmd   `cmd:"" help:"Cancel a project's transfers and delete its RootDirs."`
 	} `cmd:"" help:"Manage projects, also while the server runs."`
 	Call       callCmd           `cmd:"" help:"Call a tool of a running Brain and print its result as one line of JSON."`
+	MCP        mcpCmd            `cmd:"" name:"mcp" help:"Speak MCP on stdin and stdout for a running Brain, for clients that start a program; RootDirs made through it go at its end."`
 	Feet       feetCmd           `cmd:"" help:"List the machines that are connected to a running Brain."`
 	Transfers  transfersCmd      `cmd:"" help:"List the transfers of a running Brain, those that ended in the last ten minutes among them."`
 	Backup     backupCmd         `cmd:"" help:"Write state and workspaces into one file, also while the server runs."`

@@ -44,12 +44,28 @@ type toolClient struct {
 // *refusedError, an *unreachableError, a *jsonrpc.Error, or says that the answer
 // is no tool's result.
 func (c *toolClient) call(ctx context.Context, tool string, arguments json.RawMessage) (json.RawMessage, error) {
+	session, road, err := c.connect(ctx, "brain-call", c.progress)
+	if err != nil {
+		return nil, err
+	}
+	params := &mcp.CallToolParams{Name: tool, Arguments: arguments}
+	params.SetProgressToken("call")
+	answer, err := session.CallTool(ctx, params)
+	if err != nil {
+		return nil, road.explain(err)
+	}
+	c.close(session)
+	return structured(answer)
+}
+
+// connect opens a session, by the road that explains its errors.
+func (c *toolClient) connect(ctx context.Context, name string, progress func(context.Context, *mcp.ProgressNotificationClientRequest)) (*mcp.ClientSession, *road, error) {
 	road := &road{token: c.token, below: c.transport}
 	client := mcp.NewClient(
-		&mcp.Implementation{Name: "brain-call", Version: c.version},
+		&mcp.Implementation{Name: name, Version: c.version},
 		&mcp.ClientOptions{
 			Capabilities:                &mcp.ClientCapabilities{},
-			ProgressNotificationHandler: c.progress,
+			ProgressNotificationHandler: progress,
 		})
 	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{
 		Endpoint:             c.endpoint,
@@ -58,18 +74,15 @@ func (c *toolClient) call(ctx context.Context, tool string, arguments json.RawMe
 		DisableStandaloneSSE: true, // progress comes with the call's own answer
 	}, nil)
 	if err != nil {
-		return nil, road.explain(err)
+		return nil, nil, road.explain(err)
 	}
-	params := &mcp.CallToolParams{Name: tool, Arguments: arguments}
-	params.SetProgressToken("call")
-	answer, err := session.CallTool(ctx, params)
-	if err != nil {
-		return nil, road.explain(err)
-	}
+	return session, road, nil
+}
+
+func (c *toolClient) close(session *mcp.ClientSession) {
 	if err := session.Close(); err != nil {
 		c.log.Debug("closing the session", "err", err)
 	}
-	return structured(answer)
 }
 
 // progress logs how far the tool has come.

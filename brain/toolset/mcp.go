@@ -14,6 +14,7 @@ import (
 	"github.com/vancetope/transfer/brain/workspace"
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/fault"
+	"github.com/vancetope/transfer/internal/rootfs"
 )
 
 const (
@@ -23,9 +24,15 @@ const (
 	versionHeader = "MCP-Protocol-Version"
 	sessionHeader = "Mcp-Session-Id"
 
-	// maxRequest bounds the body of a request: the largest legal arguments are
-	// a few KiB.
-	maxRequest = 1 << 20
+	// ScopeMeta is the key in a call's _meta under which brain mcp names the scope
+	// that owns what the call makes, as the argument scope of
+	// workspace_create_ephemeral_dir does.
+	ScopeMeta = "io.github.vancetope/scope"
+
+	// maxRequest bounds the body of a request. The largest legal arguments are the
+	// 700,000 characters that workspace_write_file takes, each of up to twelve
+	// bytes when a client escapes all of them.
+	maxRequest = 10 << 20
 
 	instructions = `These tools move files between a person's machine (a "Foot") and this server's workspace. ` +
 		`Paths on the person's machine are relative to one folder there, or begin with @NAME/ for a folder that the person granted by that name; paths in the workspace are relative to a RootDir, named by dirName. ` +
@@ -147,6 +154,9 @@ func (m *MCP) handlerFor(tools *Tools, name string) mcp.ToolHandler {
 		session := r.Session.ID()
 		if session != "" {
 			caller.Scope = workspace.SessionScope(session)
+		}
+		if name, ok := r.Params.Meta[ScopeMeta].(string); ok && rootfs.CheckSegment("scope", name) == nil {
+			caller.Scope = workspace.NamedScope(caller.TokenID, name)
 		}
 		ctx, done := m.calls.begin(ctx, session, caller)
 		defer done()

@@ -34,9 +34,10 @@ var (
 // clients.
 type world struct {
 	*Tools
-	mcp  *MCP
-	root string
-	url  string
+	mcp   *MCP
+	store state.Store
+	root  string
+	url   string
 }
 
 // bearers are the tokens of the test world by their holder.
@@ -70,7 +71,7 @@ func newWorld(t *testing.T, change ...func(*hub.Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{root: t.TempDir()}
+	w := &world{root: t.TempDir(), store: store}
 	rooms, err := workspace.Open(t.Context(), workspace.Options{Root: w.root, Store: store, ModeMask: 0o644})
 	if err != nil {
 		t.Fatal(err)

@@ -86,7 +86,7 @@ func (m *Manager) Tend(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if err := m.followProjects(ctx); err != nil && ctx.Err() == nil {
+		if err := m.Obey(ctx); err != nil && ctx.Err() == nil {
 			m.log.Error("the states of the projects cannot be read", "err", err)
 		}
 		if now := m.now(); now.Sub(swept) >= sweepEvery {

@@ -105,8 +105,8 @@ func (m *Manager) Active(p Project) error {
 	return nil
 }
 
-// followProjects obeys what the state says of the projects.
-func (m *Manager) followProjects(ctx context.Context) error {
+// Obey does what the state says of the projects. Tend does it again and again.
+func (m *Manager) Obey(ctx context.Context) error {
 	records, err := m.projects.list(ctx, "")
 	if err != nil {
 		return err

@@ -109,7 +109,7 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 	if err := m.repair(ctx); err != nil {
 		return nil, err
 	}
-	return m, m.followProjects(ctx)
+	return m, m.Obey(ctx)
 }
 
 // CreateRequest is what the creator of a RootDir may choose.
