@@ -12,7 +12,6 @@ import (
 	"github.com/vancetope/transfer/brain/bridge"
 	"github.com/vancetope/transfer/brain/toolset"
 	"github.com/vancetope/transfer/gen/common"
-	"github.com/vancetope/transfer/internal/cli"
 	"github.com/vancetope/transfer/internal/fault"
 	"github.com/vancetope/transfer/internal/safetext"
 	"github.com/vancetope/transfer/internal/version"
@@ -78,7 +77,7 @@ func (b *bridgedBrain) Tools(ctx context.Context, cursor string) (*mcp.ListTools
 	}
 	list, err := session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
 	if err != nil {
-		return nil, told(road.explain(err), "")
+		return nil, coded(road.explain(err), "")
 	}
 	b.client.close(session)
 	return list, nil
@@ -100,7 +99,7 @@ func (b *bridgedBrain) Call(ctx context.Context, c bridge.Call) (*mcp.CallToolRe
 	}
 	answer, err := session.CallTool(ctx, params)
 	if err != nil {
-		return nil, told(road.explain(err), "; it is not known whether the call was carried out")
+		return nil, coded(road.explain(err), "; it is not known whether the call was carried out")
 	}
 	b.client.close(session)
 	return answer, nil
@@ -114,24 +113,24 @@ func (b *bridgedBrain) connect(ctx context.Context, progress func(context.Contex
 		session, road, err := b.client.connect(ctx, bridgeName, progress)
 		var unreachable *unreachableError
 		if err == nil || !errors.As(err, &unreachable) {
-			return session, road, told(err, "")
+			return session, road, coded(err, "")
 		}
 		retry := time.NewTimer(pause)
 		select {
 		case <-retry.C:
 		case <-limit.C:
 			retry.Stop()
-			return nil, nil, told(err, "; nothing was done, call again later")
+			return nil, nil, coded(err, "; nothing was done, call again later")
 		case <-ctx.Done():
 			retry.Stop()
-			return nil, nil, told(err, "; nothing was done")
+			return nil, nil, coded(err, "; nothing was done")
 		}
 	}
 }
 
-// told gives an error of the way to the Brain its code, and says what became of
+// coded gives an error of the way to the Brain its code, and says what became of
 // the call. What the Brain itself answered stays as it is.
-func told(err error, outcome string) error {
+func coded(err error, outcome string) error {
 	var answered *jsonrpc.Error
 	var refused *refusedError
 	switch {

@@ -68,6 +68,7 @@ func (m *MCP) allowedTools(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		caller := callerOf(r.GetExtra().TokenInfo)
 		allowed := *list
+		allowed.CacheScope = "private" // what one token may call, no other has to know
 		allowed.Tools = slices.DeleteFunc(slices.Clone(list.Tools), func(t *mcp.Tool) bool {
 			return byName[t.Name].refusedTo(caller)
 		})
