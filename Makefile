@@ -76,7 +76,7 @@ lint-schema:
 
 .PHONY: lint-types
 lint-types:
-	@if grep -n '"resolved"' web-types/package-lock.json tools/documents/package-lock.json; then \
+	@if grep -n '"resolved"' web-types/package-lock.json tools/documents/package-lock.json tools/mcpclient/package-lock.json; then \
 	  echo "a lock file names a registry: remove it and node_modules beside it, then npm install there" >&2; exit 1; fi
 	cd web-types && npm run --silent check
 
@@ -171,7 +171,7 @@ release-check: setup-go
 ##   make clean     remove what was built
 .PHONY: clean
 clean:
-	rm -rf bin dist web-types/dist web-types/node_modules tools/documents/node_modules
+	rm -rf bin dist web-types/dist web-types/node_modules tools/documents/node_modules tools/mcpclient/node_modules
 
 .PHONY: help
 help:
