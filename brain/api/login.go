@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/vancetope/transfer/brain/auth"
 	"github.com/vancetope/transfer/brain/refuse"
+	"github.com/vancetope/transfer/gen/api"
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/fault"
 )
@@ -46,8 +46,8 @@ func (l *lists) login(limits *limits) http.HandlerFunc {
 			refuse.With(w, err)
 			return
 		}
-		answer, err := json.Marshal(loginAnswer{Token: token, Tenant: p.Tenant, Project: p.Project, Name: p.Name})
-		if err != nil { // strings always marshal
+		answer, err := (&api.LoginResponse{Token: token, Tenant: p.Tenant, Project: p.Project, Name: p.Name}).AppendJSON(nil)
+		if err != nil { // such names always encode
 			panic(err)
 		}
 		h := w.Header()
@@ -62,7 +62,7 @@ func (l *lists) redeem(r *http.Request) (string, auth.Principal, error) {
 	if err != nil || len(body) > maxLogin {
 		return "", auth.Principal{}, fault.Newf(common.ErrorCodeInvalidRequest, "the body cannot be read or is too long")
 	}
-	in, err := decodeLogin(body)
+	in, err := api.DecodeLoginRequest(body)
 	if err != nil {
 		return "", auth.Principal{}, fault.Newf(common.ErrorCodeInvalidRequest, "%v", err)
 	}

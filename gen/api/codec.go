@@ -3,11 +3,15 @@
 package api
 
 import (
+	"regexp"
+
 	"github.com/google/uuid"
 
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/gen/internal/wirejson"
 )
+
+var pattern0 = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 var excluded0 = uuid.MustParse("00000000-0000-0000-0000-000000000000")
 
@@ -313,6 +317,266 @@ func (v *FeetResponse) AppendJSON(dst []byte) ([]byte, error) {
 
 // MarshalJSON is AppendJSON for encoding/json.
 func (v FeetResponse) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// ReadStrict reads a LoginRequest as its schema says; closed refuses members that it
+// does not have.
+func (v *LoginRequest) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "code":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("code")
+			}
+			seen |= 1 << 0
+			v.Code, f = r.String()
+			if f != nil {
+				return f.At("code")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<0) == 0 {
+		return wirejson.Missing("code", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *LoginRequest) checkOwn() *wirejson.Fault {
+	if f := wirejson.Text(v.Code, 1, 512); f != nil {
+		return f.At("code")
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *LoginRequest) CheckRules() *wirejson.Fault {
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *LoginRequest) AppendValue(dst []byte) ([]byte, error) {
+	var err error
+	dst = append(dst, '{')
+	dst = append(dst, `"code":`...)
+	if dst, err = wirejson.String(dst, v.Code); err != nil {
+		return dst, err
+	}
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *LoginRequest) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *LoginRequest) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v LoginRequest) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
+
+// DecodeLoginRequest reads a message as its schema says; its error is a
+// *common.DecodeError. No bytes at all stand for {}.
+func DecodeLoginRequest(message []byte) (*LoginRequest, error) {
+	v := new(LoginRequest)
+	if err := common.DecodeStrict(message, v, true, common.ErrorCodeInvalidRequest); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// ReadStrict reads a LoginResponse as its schema says; closed refuses members that it
+// does not have.
+func (v *LoginResponse) ReadStrict(r *wirejson.Reader, closed bool) *wirejson.Fault {
+	if f := r.BeginObject(); f != nil {
+		return f
+	}
+	var seen uint64
+	for {
+		name, more, f := r.Member()
+		if f != nil {
+			return f
+		}
+		if !more {
+			break
+		}
+		switch string(name) {
+		case "token":
+			if seen&(1<<0) != 0 {
+				return r.Duplicate("token")
+			}
+			seen |= 1 << 0
+			v.Token, f = r.String()
+			if f != nil {
+				return f.At("token")
+			}
+		case "tenant":
+			if seen&(1<<1) != 0 {
+				return r.Duplicate("tenant")
+			}
+			seen |= 1 << 1
+			v.Tenant, f = r.String()
+			if f != nil {
+				return f.At("tenant")
+			}
+		case "project":
+			if seen&(1<<2) != 0 {
+				return r.Duplicate("project")
+			}
+			seen |= 1 << 2
+			v.Project, f = r.String()
+			if f != nil {
+				return f.At("project")
+			}
+		case "name":
+			if seen&(1<<3) != 0 {
+				return r.Duplicate("name")
+			}
+			seen |= 1 << 3
+			v.Name, f = r.String()
+			if f != nil {
+				return f.At("name")
+			}
+		default:
+			if closed {
+				return r.Unknown(name)
+			}
+			if f := r.SkipMember(); f != nil {
+				return f
+			}
+		}
+	}
+	if seen&(1<<0) == 0 {
+		return wirejson.Missing("token", "")
+	}
+	if seen&(1<<1) == 0 {
+		return wirejson.Missing("tenant", "")
+	}
+	if seen&(1<<2) == 0 {
+		return wirejson.Missing("project", "")
+	}
+	if seen&(1<<3) == 0 {
+		return wirejson.Missing("name", "")
+	}
+	return v.checkOwn()
+}
+
+// checkOwn checks the rules of the values, but for those of objects below.
+func (v *LoginResponse) checkOwn() *wirejson.Fault {
+	if f := wirejson.Text(v.Token, 1, 512); f != nil {
+		return f.At("token")
+	}
+	if f := wirejson.Text(v.Tenant, 0, 64); f != nil {
+		return f.At("tenant")
+	}
+	if f := wirejson.Match(v.Tenant, pattern0); f != nil {
+		return f.At("tenant")
+	}
+	switch v.Tenant {
+	case ".", "..":
+		return wirejson.New("not", `must not be "." or ".."`).At("tenant")
+	}
+	if f := wirejson.Text(v.Project, 0, 64); f != nil {
+		return f.At("project")
+	}
+	if f := wirejson.Match(v.Project, pattern0); f != nil {
+		return f.At("project")
+	}
+	switch v.Project {
+	case ".", "..":
+		return wirejson.New("not", `must not be "." or ".."`).At("project")
+	}
+	if f := wirejson.Text(v.Name, 0, 64); f != nil {
+		return f.At("name")
+	}
+	if f := wirejson.Match(v.Name, pattern0); f != nil {
+		return f.At("name")
+	}
+	switch v.Name {
+	case ".", "..":
+		return wirejson.New("not", `must not be "." or ".."`).At("name")
+	}
+	return nil
+}
+
+// CheckRules checks everything that the schema says of values.
+func (v *LoginResponse) CheckRules() *wirejson.Fault {
+	return v.checkOwn()
+}
+
+// AppendValue appends the JSON and a comma.
+func (v *LoginResponse) AppendValue(dst []byte) ([]byte, error) {
+	var err error
+	dst = append(dst, '{')
+	dst = append(dst, `"token":`...)
+	if dst, err = wirejson.String(dst, v.Token); err != nil {
+		return dst, err
+	}
+	dst = append(dst, `"tenant":`...)
+	if dst, err = wirejson.String(dst, v.Tenant); err != nil {
+		return dst, err
+	}
+	dst = append(dst, `"project":`...)
+	if dst, err = wirejson.String(dst, v.Project); err != nil {
+		return dst, err
+	}
+	dst = append(dst, `"name":`...)
+	if dst, err = wirejson.String(dst, v.Name); err != nil {
+		return dst, err
+	}
+	return wirejson.EndObject(dst), nil
+}
+
+// Validate checks the rules of the schema before sending; its error is a
+// *common.DecodeError.
+func (v *LoginResponse) Validate() error {
+	if f := v.CheckRules(); f != nil {
+		return common.NewDecodeError(f, common.ErrorCodeInvalidRequest)
+	}
+	return nil
+}
+
+// AppendJSON appends the JSON to dst. It fails only on text
+// that is no valid UTF-8, and does not validate.
+func (v *LoginResponse) AppendJSON(dst []byte) ([]byte, error) {
+	out, err := v.AppendValue(dst)
+	if err != nil {
+		return dst, err
+	}
+	return wirejson.Whole(out), nil
+}
+
+// MarshalJSON is AppendJSON for encoding/json.
+func (v LoginResponse) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
 
 // ReadStrict reads a CancelledTransfer as its schema says; closed refuses members that it
 // does not have.

@@ -35,6 +35,27 @@ type FeetResponse struct {
 	Feet []common.ConnectedFoot `json:"feet"`
 }
 
+// LoginRequest redeems a one-time link.
+type LoginRequest struct {
+	// Code is what stands behind the # of the link; it works once.
+	Code string `json:"code"`
+}
+
+// LoginResponse gives what a Foot connects with.
+type LoginResponse struct {
+	// Token is the token; it cannot be had a second time.
+	Token string `json:"token"`
+
+	// Tenant names the tenant the token belongs to.
+	Tenant string `json:"tenant"`
+
+	// Project names the project the token belongs to.
+	Project string `json:"project"`
+
+	// Name names who holds the token: the Foot.
+	Name string `json:"name"`
+}
+
 // CancelledTransfer tells how a transfer that was to be cancelled ended.
 type CancelledTransfer struct {
 	// TransferID names one transfer, end to end: any UUID but nil and max; Brain mints version 7.

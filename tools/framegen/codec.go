@@ -37,6 +37,9 @@ func generateCodec(m *spec.Model, pkg string) ([]byte, error) {
 		c.splice(t)
 		c.encoder(t)
 		c.public(t)
+		if pkg == "tools" || isRequest(m, t) {
+			c.decoder(t)
+		}
 	}
 	switch pkg {
 	case "api":
@@ -458,11 +461,18 @@ func (c *codec) public(t *spec.Type) {
 	c.line("out, err := v.AppendValue(dst)\nif err != nil {\nreturn dst, err\n}\nreturn wirejson.Whole(out), nil\n}\n")
 	c.line("// MarshalJSON is AppendJSON for encoding/json.")
 	c.line("func (v %s) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }\n", t.Name)
-	if c.pkg == "tools" {
-		c.line("// Decode%s reads a message as its schema says; its error is a\n// *common.DecodeError. No bytes at all stand for {}.", t.Name)
-		c.line("func Decode%s(message []byte) (*%s, error) {", t.Name, t.Name)
-		c.line("v := new(%s)\nif err := common.DecodeStrict(message, v, %v, common.ErrorCodeInvalidRequest); err != nil {\nreturn nil, err\n}\nreturn v, nil\n}\n", t.Name, !t.Open)
-	}
+}
+
+// decoder writes the decoder of a whole message.
+func (c *codec) decoder(t *spec.Type) {
+	c.line("// Decode%s reads a message as its schema says; its error is a\n// *common.DecodeError. No bytes at all stand for {}.", t.Name)
+	c.line("func Decode%s(message []byte) (*%s, error) {", t.Name, t.Name)
+	c.line("v := new(%s)\nif err := common.DecodeStrict(message, v, %v, common.ErrorCodeInvalidRequest); err != nil {\nreturn nil, err\n}\nreturn v, nil\n}\n", t.Name, !t.Open)
+}
+
+// isRequest reports whether a type is the body of a request.
+func isRequest(m *spec.Model, t *spec.Type) bool {
+	return slices.ContainsFunc(m.API.Operations, func(op *spec.Operation) bool { return op.Request == t })
 }
 
 // parameters writes the checks of the query parameters of each operation, which

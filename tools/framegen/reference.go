@@ -105,13 +105,17 @@ func (r *reference) tool(tool *spec.Tool) error {
 
 func (r *reference) api(m *spec.Model) {
 	r.line("## HTTP API\n\n%s The whole of it: `openapi.yaml` beside this file.\n", m.API.Description)
-	r.line("| request | does | parameters | answer |\n|---|---|---|---|")
+	r.line("| request | does | parameters | body | answer |\n|---|---|---|---|---|")
 	for _, op := range m.API.Operations {
 		var parameters []string
 		for _, p := range op.Parameters {
 			parameters = append(parameters, fmt.Sprintf("`%s` (%s): %s%s", p.Name, p.In, r.typeName(p.Type), bracketed(r.rules(p.Type))))
 		}
-		r.line("| `%s %s` | %s | %s | %s |", strings.ToUpper(op.Method), op.Path, op.Summary, strings.Join(parameters, "; "), r.typeName(op.Response))
+		body := ""
+		if op.Request != nil {
+			body = r.typeName(op.Request)
+		}
+		r.line("| `%s %s` | %s | %s | %s | %s |", strings.ToUpper(op.Method), op.Path, op.Summary, strings.Join(parameters, "; "), body, r.typeName(op.Response))
 	}
 	r.line("\nEvery other answer: %s.\n", r.typeName(m.API.Error))
 }

@@ -27,8 +27,12 @@ func bundle(m *spec.Model) (*spec.Node, error) {
 		for _, p := range op.Parameters {
 			set(parameters, p.Name, object("in", text(p.In), "schema", b.typeOrRef(p.Type)))
 		}
-		set(operations, op.ID, object(
-			"method", text(op.Method), "path", text(op.Path), "parameters", parameters, "response", b.typeOrRef(op.Response)))
+		route := object(
+			"method", text(op.Method), "path", text(op.Path), "parameters", parameters, "response", b.typeOrRef(op.Response))
+		if op.Request != nil {
+			set(route, "request", b.typeOrRef(op.Request))
+		}
+		set(operations, op.ID, route)
 	}
 	b.addCommon(m)
 	whole := object("frames", frames, "tools", tools, "operations", operations, "error", b.typeOrRef(m.API.Error), "$defs", b.defs)

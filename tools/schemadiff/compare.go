@@ -81,6 +81,9 @@ func (c *comparer) operations() {
 		c.word(inputRole, OperationMoved, place+"/method", o.Str("method"), n.Str("method"))
 		c.word(inputRole, OperationMoved, place+"/path", o.Str("path"), n.Str("path"))
 		c.parameters(place+"/parameters", o.Get("parameters"), n.Get("parameters"))
+		if o.Get("request") != nil && n.Get("request") != nil {
+			c.schema(place+"/request", o.Get("request"), n.Get("request"), inputRole)
+		}
 		c.schema(place+"/response", o.Get("response"), n.Get("response"), outputRole)
 	}
 }

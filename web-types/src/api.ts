@@ -34,6 +34,36 @@ export interface FeetResponse {
   feet: ConnectedFoot[];
 }
 /**
+ * LoginRequest redeems a one-time link.
+ */
+export interface LoginRequest {
+  /**
+   * Code is what stands behind the # of the link; it works once.
+   */
+  code: string;
+}
+/**
+ * LoginResponse gives what a Foot connects with.
+ */
+export interface LoginResponse {
+  /**
+   * Token is the token; it cannot be had a second time.
+   */
+  token: string;
+  /**
+   * Tenant names the tenant the token belongs to.
+   */
+  tenant: string;
+  /**
+   * Project names the project the token belongs to.
+   */
+  project: string;
+  /**
+   * Name names who holds the token: the Foot.
+   */
+  name: string;
+}
+/**
  * CancelledTransfer tells how a transfer that was to be cancelled ended.
  */
 export interface CancelledTransfer {

@@ -4,6 +4,8 @@ import type {
   DirsResponse,
   ErrorBody,
   FeetResponse,
+  LoginRequest,
+  LoginResponse,
   CancelledTransfer,
   TransfersResponse,
 } from "./api.js";
@@ -238,6 +240,8 @@ export interface Bodies {
   DirsResponse: DirsResponse;
   ErrorBody: ErrorBody;
   FeetResponse: FeetResponse;
+  LoginRequest: LoginRequest;
+  LoginResponse: LoginResponse;
   CancelledTransfer: CancelledTransfer;
   TransfersResponse: TransfersResponse;
 }
@@ -246,6 +250,8 @@ const bodies: { readonly [N in keyof Bodies]: ObjectShape } = {
   DirsResponse: shapes.DirsResponse,
   ErrorBody: shapes.ErrorBody,
   FeetResponse: shapes.FeetResponse,
+  LoginRequest: shapes.LoginRequest,
+  LoginResponse: shapes.LoginResponse,
   CancelledTransfer: shapes.CancelledTransfer,
   TransfersResponse: shapes.TransfersResponse,
 };

@@ -142,6 +142,24 @@ export const FeetResponse: ObjectShape = {
   ],
 };
 
+export const LoginRequest: ObjectShape = {
+  kind: "object",
+  closed: true,
+  fields: [
+    { name: "code", shape: { kind: "text", least: 1, most: 512 }, required: true },
+  ],
+};
+
+export const LoginResponse: ObjectShape = {
+  kind: "object",
+  fields: [
+    { name: "token", shape: { kind: "text", least: 1, most: 512 }, required: true },
+    { name: "tenant", shape: Segment, required: true },
+    { name: "project", shape: Segment, required: true },
+    { name: "name", shape: Segment, required: true },
+  ],
+};
+
 export const CancelledTransfer: ObjectShape = {
   kind: "object",
   fields: [

@@ -43,12 +43,18 @@ func (l *linter) operations(f *Node) {
 }
 
 func (l *linter) operation(f, op, parameters *Node) {
-	l.keywords(op, []string{"id", "method", "path", "summary", "parameters", "response"})
+	l.keywords(op, []string{"id", "method", "path", "summary", "parameters", "credential", "request", "response"})
 	l.oneOf(op, "method", "get", "put", "post", "patch", "delete")
 	if op.Str("id") == "" || op.Str("summary") == "" || !strings.HasPrefix(op.Str("path"), "/") {
 		l.report(op, "has no id, no summary or no path", "state all three; the path begins with /")
 	}
 	l.body(op, "response")
+	if op.Get("request") != nil {
+		l.body(op, "request")
+	}
+	if op.Get("credential") != nil {
+		l.oneOf(op, "credential", "none")
+	}
 	whole := f.Str("base") + op.Str("path")
 	for _, name := range op.Strings("parameters") {
 		p := parameters.Get(name)

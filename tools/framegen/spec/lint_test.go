@@ -158,6 +158,8 @@ func TestEachLintRuleNamesFilePlaceAndRemedy(t *testing.T) {
 		"a path parameter that is not in the path": {routes, `/projects/{projectId}`, `/projects/x`, "/operations/0", "but the path is", "correct"},
 		"a frame without an example":               {hello, `"examples"`, `"exampels"`, "", "has no example", "the documents print it"},
 		"an example that is not valid":             {hello, `"os": "linux"`, `"os": "plan9"`, "/examples/0", "the example is not valid", "correct the example"},
+		"a route with another credential":          {routes, `"credential": "none"`, `"credential": "token"`, "/operations/4", `credential is "token"`, "none"},
+		"a route without its request":              {routes, `"request": "api/login.request.schema.json"`, `"request": "api/x.schema.json"`, "/operations/4", "names no schema file", "path of one"},
 		"a route without an id":                    {routes, `"id": "listFeet"`, `"id": ""`, "/operations/0", "has no id", "state all three"},
 	} {
 		t.Run(rule, func(t *testing.T) {

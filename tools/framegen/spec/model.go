@@ -114,7 +114,9 @@ type Parameter struct {
 type Operation struct {
 	ID, Method, Path, Summary string
 	Parameters                []*Parameter
+	Request                   *Type // the body, nil without one
 	Response                  *Type
+	NoToken                   bool // whoever asks needs none
 }
 
 // API is the HTTP API.
@@ -343,6 +345,10 @@ func (b *builder) api(ops *Node) {
 		o := &Operation{
 			ID: op.Str("id"), Method: op.Str("method"), Path: ops.Str("base") + op.Str("path"),
 			Summary: op.Str("summary"), Response: b.types[b.files[op.Str("response")]],
+			NoToken: op.Str("credential") == "none",
+		}
+		if request := op.Str("request"); request != "" {
+			o.Request = b.types[b.files[request]]
 		}
 		for _, name := range op.Strings("parameters") {
 			p := ops.Get("parameters").Get(name)
