@@ -108,6 +108,9 @@ var bodyDecoders = map[string]func([]byte) (Message, error){
 	"transfers": body[api.TransfersResponse],
 	"transfer":  body[api.CancelledTransfer],
 	"error":     body[api.ErrorBody],
+	"login":     body[api.LoginResponse],
+	// Bodies of requests are closed.
+	"login.request": tool(api.DecodeLoginRequest),
 }
 
 // Subjects returns every generated message, and the names of schema files that
