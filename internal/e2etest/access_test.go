@@ -9,6 +9,7 @@ import (
 )
 
 func TestGrantedFoldersAreReachedByNameAndByAbsolutePathAsFarAsTheirUserAllows(t *testing.T) {
+	t.Parallel()
 	music, work := t.TempDir(), t.TempDir()
 	w := NewWorld(t, WorldOptions{FootArgs: []string{"--grant", "music=" + music, "--grant", "work=" + work + ":rw"}})
 	feet := w.Agent.Call(t, "client_list", map[string]any{}).Feet
@@ -58,6 +59,7 @@ func TestGrantedFoldersAreReachedByNameAndByAbsolutePathAsFarAsTheirUserAllows(t
 }
 
 func TestAFootThatMayBeReadOnlyIsReadAndNeverWritten(t *testing.T) {
+	t.Parallel()
 	work := t.TempDir()
 	w := NewWorld(t, WorldOptions{FootArgs: []string{"--access", "read", "--grant", "work=" + work + ":rw"}})
 	feet := w.Agent.Call(t, "client_list", map[string]any{}).Feet
@@ -113,6 +115,7 @@ func TestAReadOnlyFootRefusesWhateverItsBrainSends(t *testing.T) {
 }
 
 func TestATokenToReadMayNotEditTheWorkspace(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{})
 	dir := w.NewDir(t)
 	WriteFile(t, w.AtBrain(dir, "f"), 10, 0o600, anHourAgo)

@@ -8,6 +8,7 @@ import (
 )
 
 func TestTheHTTPAPIAnswersAUserAsItsDocumentSays(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{})
 	dir := w.NewDir(t)
 	user := w.Brain.Token(t, w.Tenant, w.Project, "user", "hummel")
@@ -97,6 +98,7 @@ func (w *World) apiRequest(t *testing.T, tokenFile, project, path string) *http.
 }
 
 func TestTheHTTPAPIRefusesWithAStatusACodeAndAText(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{NoFoot: true})
 	user := w.Brain.Token(t, w.Tenant, w.Project, "user", "hummel")
 	cases := []struct {

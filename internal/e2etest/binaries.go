@@ -7,11 +7,13 @@
 package e2etest
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 )
@@ -32,12 +34,28 @@ func Main(m *testing.M) int {
 		return 1
 	}
 	buildRoot = dir
+	waitTogether()
 	code := m.Run()
 	if err := os.RemoveAll(dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return code
+}
+
+// waitTogether lets twice as many tests run at once as there are processors, unless
+// the command line says how many: most wait for timers of the programs. Those that
+// measure are not parallel, and so run alone before.
+func waitTogether() {
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
+	if asked {
+		return
+	}
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err) // the flag is the testing package's own
+	}
 }
 
 // The builds, each made once a test process: with the race detector for what

@@ -10,6 +10,7 @@ import (
 // The frames of a recorded session, successes and failures, are held against
 // the schemas and against the order that the protocol demands.
 func TestEveryFrameOfASessionIsWhatTheSchemasSay(t *testing.T) {
+	t.Parallel()
 	var tap *Tap
 	w := NewWorld(t, WorldOptions{
 		BrainSettings: map[string]string{"vance.transfer.max-upload-size": "1MiB"},

@@ -31,6 +31,7 @@ func demo(t *testing.T, file string) (output string, code int) {
 }
 
 func TestTheDemoTellsBothToolsTheSizeAndTheDigest(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "-odd $name\nof a\tfile 🎧")
 	hash := WriteFile(t, file, 1_000_001, 0o644, anHourAgo)
 	output, code := demo(t, file)

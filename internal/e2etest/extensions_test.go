@@ -35,6 +35,7 @@ func withoutFeatures(t testing.TB, f TappedFrame) [][]byte {
 }
 
 func TestWithAFootOfTheBaseProtocolNothingOfTheExtensionsTravels(t *testing.T) {
+	t.Parallel()
 	var tap *Tap
 	w := NewWorld(t, WorldOptions{Via: func(url string) string {
 		tap = NewTap(t, url)
@@ -65,6 +66,7 @@ func TestWithAFootOfTheBaseProtocolNothingOfTheExtensionsTravels(t *testing.T) {
 }
 
 func TestEightAtOnceThatKeepBothGetEightNamesBothWays(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{})
 	dir := w.NewDir(t)
 	WriteFile(t, w.AtFoot("source"), 300_000, 0o644, anHourAgo)
@@ -106,6 +108,7 @@ func TestEightAtOnceThatKeepBothGetEightNamesBothWays(t *testing.T) {
 }
 
 func TestOnExistingErrorLeavesTheOldFileBothWays(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{})
 	dir := w.NewDir(t)
 	for _, at := range []string{w.AtFoot("source"), w.AtBrain(dir, "source")} {
@@ -165,6 +168,7 @@ func stalledUpload(t *testing.T, w *World, tap *Tap, dir string) (id string, out
 }
 
 func TestARunningTransferIsToldAndCancelledByToolAndAPI(t *testing.T) {
+	t.Parallel()
 	var tap *Tap
 	w := NewWorld(t, WorldOptions{Via: func(url string) string { tap = NewTap(t, url); return tap.URL }})
 	dir := w.NewDir(t)
@@ -234,6 +238,7 @@ func TestARunningTransferIsToldAndCancelledByToolAndAPI(t *testing.T) {
 }
 
 func TestBrainCallShowsProgressOnStderrAndFootInItsEvents(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{})
 	dir := w.NewDir(t)
 	WriteFile(t, w.AtFoot("source"), 24<<20, 0o644, anHourAgo)

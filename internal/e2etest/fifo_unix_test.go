@@ -8,6 +8,7 @@ import (
 )
 
 func TestAFIFOIsRefusedAtOnceOnBothSides(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{})
 	dir := w.NewDir(t)
 	mkdir(t, w.Foot.Project)

@@ -40,6 +40,7 @@ func corrupt(t testing.TB, frame TappedFrame, seq int) [][]byte {
 }
 
 func TestAByteChangedOnTheWayIsAHashMismatchAndTheOldFileStays(t *testing.T) {
+	t.Parallel()
 	var tap *Tap
 	w := NewWorld(t, WorldOptions{Via: func(url string) string { tap = NewTap(t, url); return tap.URL }})
 	dir := w.NewDir(t)
@@ -72,6 +73,7 @@ func TestAByteChangedOnTheWayIsAHashMismatchAndTheOldFileStays(t *testing.T) {
 }
 
 func TestASocketCutMidStreamFailsTheCallAtOnceAndTheNextOneSucceeds(t *testing.T) {
+	t.Parallel()
 	var proxy *CutProxy
 	w := NewWorld(t, WorldOptions{Via: func(url string) string { proxy = NewCutProxy(t, url); return proxy.URL }})
 	dir := w.NewDir(t)

@@ -96,6 +96,7 @@ func (b *Brain) revoke(t *testing.T, tokenFile string) {
 }
 
 func TestARevokedTokenEndsItsFootWithExitCode3(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{})
 	other := StartFoot(t, FootOptions{URL: w.Brain.URL, Tenant: w.Tenant, ProjectID: w.Project,
 		TokenFile: w.Brain.Token(t, w.Tenant, w.Project, "foot", "desktop")})
@@ -110,6 +111,7 @@ func TestARevokedTokenEndsItsFootWithExitCode3(t *testing.T) {
 }
 
 func TestAnExpiredTokenEndsItsFootWithExitCode3(t *testing.T) {
+	t.Parallel()
 	brain := StartBrain(t, BrainOptions{})
 	token := brain.Token(t, "acme", "p", "foot", "laptop", "--ttl", "5s")
 	foot := StartFoot(t, FootOptions{URL: brain.URL, Tenant: "acme", ProjectID: "p", TokenFile: token})
@@ -120,6 +122,7 @@ func TestAnExpiredTokenEndsItsFootWithExitCode3(t *testing.T) {
 }
 
 func TestWithTheTokenOfItsFootATransferIsDenied(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{NoFoot: true})
 	dir := w.NewDir(t)
 	WriteFile(t, w.AtBrain(dir, "f"), 10, 0o600, anHourAgo)
@@ -138,6 +141,7 @@ func TestWithTheTokenOfItsFootATransferIsDenied(t *testing.T) {
 }
 
 func TestWithTheTokenOfTheCallItsTransferIsDeniedAndTheSessionEnds(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{NoFoot: true})
 	dir := w.NewDir(t)
 	f := startUpload(t, w, DialAsFoot(t, w.Brain.URL, w.Tenant, w.FootFile), dir, "f")
@@ -155,6 +159,7 @@ func TestWithTheTokenOfTheCallItsTransferIsDeniedAndTheSessionEnds(t *testing.T)
 }
 
 func TestASecondFootOnTheSameStateFolderExitsWith5(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{})
 	state := filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(w.Foot.Project))), "foot-state")
 	if _, err := os.Stat(filepath.Join(state, "lock")); err != nil {
@@ -171,6 +176,7 @@ func TestASecondFootOnTheSameStateFolderExitsWith5(t *testing.T) {
 }
 
 func TestOfTwoFeetWithOneTokenTheNewcomerStaysAndTheOlderExitsWith5(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{})
 	second := StartFoot(t, FootOptions{URL: w.Brain.URL, Tenant: w.Tenant, ProjectID: w.Project, TokenFile: w.FootFile})
 	second.AwaitEvent(t, "connected")
@@ -187,6 +193,7 @@ func TestOfTwoFeetWithOneTokenTheNewcomerStaysAndTheOlderExitsWith5(t *testing.T
 // Hazard: the Brain closes the dead socket of a Foot as replaced, after the same
 // process has connected again, and the process takes it for its own end.
 func TestALateCloseOfAnOlderSocketOfTheSameProcessMeansNothing(t *testing.T) {
+	t.Parallel()
 	var proxy *CutProxy
 	w := NewWorld(t, WorldOptions{Via: func(url string) string {
 		proxy = NewCutProxy(t, url)
@@ -204,6 +211,7 @@ func TestALateCloseOfAnOlderSocketOfTheSameProcessMeansNothing(t *testing.T) {
 }
 
 func TestADrainingBrainLetsTheRunningTransferEnd(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{NoFoot: true})
 	dir := w.NewDir(t)
 	f := startUpload(t, w, DialAsFoot(t, w.Brain.URL, w.Tenant, w.FootFile), dir, "f")
@@ -256,6 +264,7 @@ func (w *World) awaitDraining(t *testing.T) {
 }
 
 func TestADrainingBrainCancelsWhatDoesNotEndWithinFiveSeconds(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{NoFoot: true})
 	dir := w.NewDir(t)
 	WriteFile(t, w.AtBrain(dir, "f"), 10, 0o600, anHourAgo)
@@ -331,6 +340,7 @@ func TestADrainingFootLetsTheRunningTransferEnd(t *testing.T) {
 }
 
 func TestADrainingFootCancelsWhatDoesNotEndWithinFiveSeconds(t *testing.T) {
+	t.Parallel()
 	p, foot := newScriptedBrain(t, nil)
 	WriteFile(t, foot.Project+"/got", 10, 0o600, anHourAgo)
 	before := Snapshot(t, foot.Project)

@@ -63,6 +63,7 @@ func (s *scripted) during(t *testing.T, tool string, args map[string]any, script
 }
 
 func TestAFaultOfTheSendingFootFailsTheUploadAndNothingElse(t *testing.T) {
+	t.Parallel()
 	s := newScripted(t, map[string]string{"vance.transfer.max-upload-size": "4MiB"})
 	s.failUploads(t, []uploadFault{
 		{"a hash that is not the file's", "hash_mismatch", "hash mismatch", func(p *Peer, id string, r Message) {
@@ -150,6 +151,7 @@ func TestAFaultOfTheSendingFootFailsTheUploadAndNothingElse(t *testing.T) {
 }
 
 func TestASilentFootFailsTheUploadWhenItsPhaseIsOver(t *testing.T) {
+	t.Parallel()
 	s := newScripted(t, map[string]string{"vance.transfer.phase-timeout": "1s"})
 	s.failUploads(t, []uploadFault{
 		{"silence after the request", "init_timeout", "init timeout", func(*Peer, string, Message) {}},
@@ -205,6 +207,7 @@ func uploadWell(p *Peer, request Message, content string) {
 }
 
 func TestAnOfferThatNamesAnotherPlaceIsRefused(t *testing.T) {
+	t.Parallel()
 	s := newScripted(t, nil)
 	for member, value := range map[string]string{"target": "elsewhere", "dirName": "another"} {
 		got := s.during(t, "client_file_upload", map[string]any{"localPath": "f", "dirName": s.dir, "remotePath": "f"}, func(r Message) {
@@ -225,6 +228,7 @@ func TestAnOfferThatNamesAnotherPlaceIsRefused(t *testing.T) {
 }
 
 func TestAFaultOfTheReceivingFootFailsTheDownload(t *testing.T) {
+	t.Parallel()
 	s := newScripted(t, nil)
 	s.failDownloads(t, 3*65536, []downloadFault{
 		{"a refusal at init", "declined", "declined", func(p *Peer, id string) {
@@ -258,6 +262,7 @@ func TestAFaultOfTheReceivingFootFailsTheDownload(t *testing.T) {
 }
 
 func TestASilentFootFailsTheDownloadWhenItsPhaseIsOver(t *testing.T) {
+	t.Parallel()
 	s := newScripted(t, map[string]string{"vance.transfer.phase-timeout": "1s"})
 	s.failDownloads(t, 3*65536, []downloadFault{
 		{"no answer to the offer", "init_timeout", "init timeout", func(p *Peer, id string) {
@@ -431,6 +436,7 @@ func TestAnAbsolutePathThatLiesInTheSandboxIsAccepted(t *testing.T) {
 }
 
 func TestASendingFootStopsWhenTheReceiverFails(t *testing.T) {
+	t.Parallel()
 	p, foot := newScriptedBrain(t, nil)
 	const size = 60 << 20
 	WriteFile(t, foot.Project+"/file", size, 0o600, anHourAgo)
@@ -485,6 +491,7 @@ func TestASendingFootStopsWhenTheReceiverFails(t *testing.T) {
 }
 
 func TestAFootEndsATransferWhoseBrainIsSilent(t *testing.T) {
+	t.Parallel()
 	p, foot := newScriptedBrain(t, map[string]string{"vance.transfer.phase-timeout": "1s"})
 	WriteFile(t, foot.Project+"/file", 10, 0o600, anHourAgo)
 	before := Snapshot(t, foot.Project)

@@ -66,6 +66,7 @@ func (w *personWorld) begin(t *testing.T, tool string, arguments map[string]any)
 }
 
 func TestAPersonMayTakeLongerThanAnyPhase(t *testing.T) {
+	t.Parallel()
 	w := newPersonWorld(t, WorldOptions{})
 	dir := w.NewDir(t)
 	hash := WriteFile(t, w.AtBrain(dir, "a"), 300_000, 0o644, anHourAgo)
@@ -109,6 +110,7 @@ func TestAPersonMayTakeLongerThanAnyPhase(t *testing.T) {
 }
 
 func TestADeclinedToolCallSaysSo(t *testing.T) {
+	t.Parallel()
 	w := newPersonWorld(t, WorldOptions{})
 	dir := w.NewDir(t)
 	WriteFile(t, w.AtBrain(dir, "a"), 10, 0o644, anHourAgo)
@@ -132,6 +134,7 @@ func TestADeclinedToolCallSaysSo(t *testing.T) {
 
 // What cannot be done is no question.
 func TestNobodyIsAskedAboutWhatCannotBe(t *testing.T) {
+	t.Parallel()
 	w := newPersonWorld(t, WorldOptions{})
 	dir := w.NewDir(t)
 	WriteFile(t, w.AtBrain(dir, "a"), 10, 0o644, anHourAgo)
@@ -165,6 +168,7 @@ func named(events []launch.Event, name string) (found []launch.Event) {
 }
 
 func TestABrainThatCannotBeToldOfTheQuestionWaitsAPhase(t *testing.T) {
+	t.Parallel()
 	w := newPersonWorld(t, WorldOptions{Via: func(url string) string {
 		tap := NewTap(t, url)
 		tap.Alter(func(f TappedFrame) [][]byte { return withoutFeatures(t, f) })
@@ -201,6 +205,7 @@ func TestABrainThatCannotBeToldOfTheQuestionWaitsAPhase(t *testing.T) {
 }
 
 func TestAQuestionIsGoneWithItsBrain(t *testing.T) {
+	t.Parallel()
 	w := newPersonWorld(t, WorldOptions{})
 	dir := w.NewDir(t)
 	WriteFile(t, w.AtBrain(dir, "a"), 10, 0o644, anHourAgo)

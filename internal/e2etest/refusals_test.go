@@ -19,6 +19,7 @@ type refusal struct {
 }
 
 func TestACallThatMustFailSaysWhyAndLeavesEverythingAsItWas(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{
 		BrainSettings: map[string]string{"vance.transfer.max-upload-size": "1MiB", "vance.transfer.max-download-size": "1MiB"},
 		FootSettings:  map[string]string{"vance.transfer.max-upload-size": "1MiB", "vance.transfer.max-download-size": "1MiB"},
@@ -110,6 +111,7 @@ func link(t *testing.T, target, at string) {
 }
 
 func TestWithoutAFootACallFailsAtOnce(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{NoFoot: true})
 	dir := w.NewDir(t)
 	got := w.Agent.Call(t, "client_file_upload", map[string]any{"localPath": "a", "dirName": dir, "remotePath": "a"})
@@ -120,6 +122,7 @@ func TestWithoutAFootACallFailsAtOnce(t *testing.T) {
 }
 
 func TestTheListNamesTheFootByItsToken(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{})
 	for way, caller := range map[string]Caller{"MCP": w.Agent, "brain call": w.Command()} {
 		list := caller.Call(t, "client_list", map[string]any{})
@@ -130,6 +133,7 @@ func TestTheListNamesTheFootByItsToken(t *testing.T) {
 }
 
 func TestAWantedNameIsTakenOnce(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{NoFoot: true})
 	made := w.Agent.Call(t, "workspace_create_ephemeral_dir", map[string]any{"dirName": "reports"})
 	if !made.OK || made.DirName != "reports" {

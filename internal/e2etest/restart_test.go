@@ -13,6 +13,7 @@ import (
 )
 
 func TestARestartedBrainHasTheSameFootProcessBackAndTheNextUploadSucceeds(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{})
 	dir := w.NewDir(t)
 	hash := WriteFile(t, w.AtFoot("file"), 100_000, 0o644, anHourAgo)
@@ -35,6 +36,7 @@ func TestARestartedBrainHasTheSameFootProcessBackAndTheNextUploadSucceeds(t *tes
 }
 
 func TestAKilledBrainIsFoundAgainToo(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{})
 	hash := WriteFile(t, w.AtFoot("file"), 1000, 0o644, anHourAgo)
 	dir := w.NewDir(t)
@@ -48,6 +50,7 @@ func TestAKilledBrainIsFoundAgainToo(t *testing.T) {
 }
 
 func TestAFootWaitsForABrainThatIsNotThereYet(t *testing.T) {
+	t.Parallel()
 	brain := StartBrain(t, BrainOptions{})
 	token := brain.Token(t, "acme", "p", "foot", "laptop")
 	if code := brain.Stop(); code != 0 {
@@ -59,6 +62,7 @@ func TestAFootWaitsForABrainThatIsNotThereYet(t *testing.T) {
 }
 
 func TestTheExitCodesOfFootRun(t *testing.T) {
+	t.Parallel()
 	brain := StartBrain(t, BrainOptions{})
 	footToken := brain.Token(t, "acme", "p", "foot", "laptop")
 	agentToken := brain.Token(t, "acme", "p", "agent", "agent")
@@ -98,6 +102,7 @@ func TestTheExitCodesOfFootRun(t *testing.T) {
 }
 
 func TestTheExitCodesOfBrain(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{NoFoot: true})
 	missing := filepath.Join(t.TempDir(), "missing")
 	cases := []struct {
@@ -147,6 +152,7 @@ func TestHealthSaysOkAndTheVersion(t *testing.T) {
 }
 
 func TestTheChecksBeforeTheSocketComeInOrder(t *testing.T) {
+	t.Parallel()
 	brain := StartBrain(t, BrainOptions{})
 	foot := brain.Token(t, "acme", "p", "foot", "laptop")
 	agent := brain.Token(t, "acme", "p", "agent", "agent")
@@ -214,6 +220,7 @@ func checkErrorBody(t *testing.T, request *http.Request, status int, code string
 }
 
 func TestNothingButAHelloOpensAConnection(t *testing.T) {
+	t.Parallel()
 	brain := StartBrain(t, BrainOptions{Settings: map[string]string{"vance.transfer.phase-timeout": "1s"}})
 	token := brain.Token(t, "acme", "p", "foot", "laptop")
 	hello := `{"type":"hello","protocolVersion":1,"footId":"","clientVersion":"x","os":"linux","access":"edit","grants":[],"features":[]}`

@@ -24,6 +24,7 @@ var travellers = []struct {
 }
 
 func TestFilesOfEverySizeAndNameTravelBothWays(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{})
 	ways := map[string]Caller{
 		"MCP":            w.Agent,
@@ -86,6 +87,7 @@ func checkFile(t *testing.T, path, hash string, mode fs.FileMode, mtime time.Tim
 }
 
 func TestAttributesOfTheCallWinFieldByField(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{})
 	dir := w.NewDir(t)
 	mtime := time.Date(2026, 5, 1, 14, 23, 11, 123456789, time.UTC)
@@ -128,6 +130,7 @@ func TestAttributesOfTheCallWinFieldByField(t *testing.T) {
 }
 
 func TestAnUploadReplacesAnExistingFile(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{})
 	dir := w.NewDir(t)
 	for round, size := range []int64{100_000, 10} {

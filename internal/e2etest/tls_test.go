@@ -9,6 +9,7 @@ import (
 )
 
 func TestEverythingWorksOverTLS(t *testing.T) {
+	t.Parallel()
 	cert, key := tlstest.SelfSigned(t, t.TempDir(), "brain")
 	brain := StartBrain(t, BrainOptions{Args: []string{"--tls-cert", cert, "--tls-key", key}})
 	if !strings.HasPrefix(brain.URL, "https://") {
@@ -36,6 +37,7 @@ func TestEverythingWorksOverTLS(t *testing.T) {
 }
 
 func TestAFootDoesNotTrustAnyAuthority(t *testing.T) {
+	t.Parallel()
 	cert, key := tlstest.SelfSigned(t, t.TempDir(), "brain")
 	stranger, _ := tlstest.SelfSigned(t, t.TempDir(), "stranger")
 	brain := StartBrain(t, BrainOptions{Args: []string{"--tls-cert", cert, "--tls-key", key}})
@@ -54,6 +56,7 @@ func TestAFootDoesNotTrustAnyAuthority(t *testing.T) {
 }
 
 func TestClearTextOffLoopbackIsRefusedUnlessItIsAllowed(t *testing.T) {
+	t.Parallel()
 	brain := StartBrain(t, BrainOptions{})
 	token := brain.Token(t, "acme", "p", "foot", "laptop")
 	// An address of the documentation's: nothing is ever sent there.
