@@ -38,6 +38,7 @@ func (st *Staging) Publish(ctx context.Context) (Published, error) {
 		return Published{}, err
 	}
 	st.ended = true
+	st.space.end()
 	st.root.parents.keep(st.made)
 	err = writeError(st.parent.sync())
 	if err == nil {
@@ -62,8 +63,12 @@ func (st *Staging) publish(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", writeError(err)
 	}
-	if err := st.finish(inherited); err != nil {
+	written, err := st.finish(inherited)
+	if err != nil {
 		return "", writeError(err)
+	}
+	if err := st.checkOwn(written); err != nil {
+		return "", err
 	}
 	if ctx.Err() != nil {
 		return "", fault.Wrap(common.ErrorCodeCancelled, context.Cause(ctx))
@@ -71,38 +76,62 @@ func (st *Staging) publish(ctx context.Context) (string, error) {
 	return st.rename(ctx)
 }
 
-// finish sets the attributes on the open file, syncs and closes it. Closing
-// comes before the rename, so that an error which only shows there (a quota on a
-// network file system) leaves the target alone.
-func (st *Staging) finish(inherited fs.FileMode) error {
+// finish sets the attributes on the open file, syncs and closes it, and returns
+// which file it was. Closing comes before the rename, so that an error which only
+// shows there (a quota on a network file system) leaves the target alone.
+func (st *Staging) finish(inherited fs.FileMode) (identity, error) {
 	mode := inherited
 	if given := st.options.Attrs.Mode; given != nil {
 		mode = *given
 	}
 	faults := st.root.faults
 	if err := before(faults, OpChmod, st.name); err != nil {
-		return err
+		return identity{}, err
 	}
 	if err := st.file.Chmod(mode & fs.ModePerm & st.root.options.Mask); err != nil {
-		return err
+		return identity{}, err
 	}
 	if given := st.options.Attrs.ModTime; given != nil {
 		if err := before(faults, OpChtimes, st.name); err != nil {
-			return err
+			return identity{}, err
 		}
 		if err := setTimes(st.parent.h, st.file, st.name, *given); err != nil {
-			return err
+			return identity{}, err
 		}
 	}
 	if err := before(faults, OpSync, st.name); err != nil {
-		return err
+		return identity{}, err
 	}
 	if err := st.file.Sync(); err != nil {
-		return err
+		return identity{}, err
 	}
+	written, statErr := statFile(st.file)
 	err := st.file.Close()
 	st.file = nil
-	return errors.Join(before(faults, OpClose, st.name), err)
+	return written.id, errors.Join(before(faults, OpClose, st.name), statErr, err)
+}
+
+// checkOwn refuses to publish what is not the file that was written: another
+// program may have put its own in place of the staging file.
+func (st *Staging) checkOwn(written identity) error {
+	now, err := st.parent.h.lstat(st.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return st.goneError()
+	case err != nil:
+		return writeError(err)
+	case !now.id.same(written):
+		return fault.Newf(common.ErrorCodeConflict, "another program replaced the file that was being written")
+	}
+	return nil
+}
+
+// goneError says why the staging file is not there any more.
+func (st *Staging) goneError() error {
+	if st.parent.removed() {
+		return movedError()
+	}
+	return fault.Newf(common.ErrorCodeConflict, "another program removed the file that was being written")
 }
 
 func (st *Staging) rename(ctx context.Context) (string, error) {
@@ -142,7 +171,7 @@ func (st *Staging) renameError(err error) error {
 		return nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return movedError()
+		return st.goneError()
 	}
 	if m, statErr := st.parent.lstat(st.target.Base()); statErr == nil && m.kind == KindDirectory {
 		return isDirectoryError()

@@ -47,6 +47,7 @@ type Staging struct {
 	options StageOptions
 	parent  *dir
 	made    []*madeDir
+	space   promise
 
 	mu      sync.Mutex
 	file    *os.File // nil once closed
@@ -86,6 +87,7 @@ func (r *Root) stageOnce(p Path, id uuid.UUID, o StageOptions) (*Staging, error)
 	if err == nil {
 		return st, nil
 	}
+	st.space.end()
 	if st.parent != nil {
 		st.parent.release()
 	}
@@ -141,14 +143,9 @@ func (st *Staging) checkSpace() error {
 	if st.options.Size < 0 {
 		return nil
 	}
-	available, known, err := st.parent.free()
-	if err != nil {
-		return err
-	}
-	if known && uint64(st.options.Size) >= available {
-		return fault.Newf(common.ErrorCodeInsufficientSpace, "%d bytes wanted, %d available", st.options.Size, available)
-	}
-	return nil
+	var err error
+	st.space, err = promiseSpace(st.parent, st.options.Size)
+	return err
 }
 
 // Target returns the path that was asked for.
@@ -164,6 +161,7 @@ func (st *Staging) Write(p []byte) (int, error) {
 	}
 	n, err := st.write(p)
 	st.written += int64(n)
+	st.space.written(int64(n))
 	if err == nil && n < len(p) {
 		err = fault.Newf(common.ErrorCodeDiskFull, "%d of %d bytes were written", n, len(p))
 	}
@@ -203,6 +201,7 @@ func (st *Staging) Discard() error {
 
 func (st *Staging) discard() error {
 	st.ended = true
+	st.space.end()
 	// Closed first: some systems do not remove an open file. What closing says
 	// about bytes that are thrown away does not matter.
 	if st.file != nil {

@@ -277,6 +277,37 @@ func TestACancelledPublishLeavesTheOldFile(t *testing.T) {
 	same()
 }
 
+func TestOnlyTheFileThatWasWrittenIsPublished(t *testing.T) {
+	for name, c := range map[string]struct {
+		other func(staging string) error
+		text  string
+	}{
+		"replaced": {func(staging string) error {
+			return errors.Join(os.Remove(staging), os.WriteFile(staging, []byte("evil"), 0o600))
+		}, "conflict: another program replaced the file that was being written"},
+		"replaced by a link": {func(staging string) error {
+			return errors.Join(os.Remove(staging), os.Symlink("/etc/passwd", staging))
+		}, "conflict: another program replaced the file that was being written"},
+		"removed": {os.Remove, "conflict: another program removed the file that was being written"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := fastDir(t)
+			put(t, dir, "f", "old")
+			same := unchanged(t, dir)
+			st := stage(t, openRoot(t, dir, Options{}), "f", StageOptions{Size: 4})
+			if _, err := st.Write([]byte("good")); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.other(filepath.Join(dir, st.name)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := st.Publish(t.Context())
+			wantText(t, err, common.ErrorCodeConflict, c.text)
+			same()
+		})
+	}
+}
+
 func TestDiscardWaitsForAWriteAndEndsTheNext(t *testing.T) {
 	dir := fastDir(t)
 	r := openRoot(t, dir, Options{})

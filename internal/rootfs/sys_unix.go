@@ -183,6 +183,14 @@ func (h handle) free() (uint64, bool, error) {
 	return uint64(st.Bavail) * uint64(st.Bsize), st.Blocks != 0, nil
 }
 
+// device is a file system.
+type device uint64
+
+func (h handle) device() (device, error) {
+	m, err := h.stat()
+	return device(m.id.dev), err
+}
+
 func (h handle) list() (*os.File, error) {
 	fd, err := h.openat(".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/windows"
@@ -174,6 +176,13 @@ func (h handle) free() (uint64, bool, error) {
 		return 0, false, err
 	}
 	return available, true, nil
+}
+
+// device is a file system: the drive or share that a path begins with.
+type device string
+
+func (h handle) device() (device, error) {
+	return device(strings.ToLower(filepath.VolumeName(h.root.Name()))), nil
 }
 
 func (h handle) list() (*os.File, error) { return h.root.Open(".") }
