@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -92,5 +93,17 @@ func TestStopKillsAChildThatIgnoresTheRequest(t *testing.T) {
 func TestAMissingProgramIsAnError(t *testing.T) {
 	if _, err := launch.Start(launch.Command{Path: "/no/such/program"}); err == nil {
 		t.Fatal("no error")
+	}
+}
+
+func TestTheEnvironmentLeavesTheCallersSettingsOut(t *testing.T) {
+	t.Setenv("VANCE_TRANSFER_CHUNK_SIZE", "1B")
+	t.Setenv("HOME", "/home/caller")
+	t.Setenv("UNRELATED", "kept")
+	env := Environment("/elsewhere")
+	for entry, want := range map[string]bool{"VANCE_TRANSFER_CHUNK_SIZE=1B": false, "HOME=/home/caller": false, "HOME=/elsewhere": true, "UNRELATED=kept": true} {
+		if slices.Contains(env, entry) != want {
+			t.Errorf("%s is there: %v", entry, !want)
+		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -46,14 +45,7 @@ func newStage(c *runCmd) (*stage, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("--disk names a folder on a disk: %w", err), os.RemoveAll(memory))
 	}
-	s := &stage{command: c, memory: memory, disk: disk}
-	for _, entry := range os.Environ() { // the user's own settings stay out
-		if !strings.HasPrefix(entry, "VANCE_") && !strings.HasPrefix(entry, "HOME=") {
-			s.env = append(s.env, entry)
-		}
-	}
-	s.env = append(s.env, "HOME="+memory)
-	return s, nil
+	return &stage{command: c, memory: memory, disk: disk, env: launch.Environment(memory)}, nil
 }
 
 // Write takes the log lines of the processes.

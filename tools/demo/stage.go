@@ -47,14 +47,7 @@ func newStage(line commandLine, file *source) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{line: line, file: file, dir: dir}
-	for _, entry := range os.Environ() { // the user's own settings stay out
-		if !strings.HasPrefix(entry, "VANCE_") && !strings.HasPrefix(entry, "HOME=") {
-			s.env = append(s.env, entry)
-		}
-	}
-	s.env = append(s.env, "HOME="+dir)
-	return s, nil
+	return &stage{line: line, file: file, dir: dir, env: launch.Environment(dir)}, nil
 }
 
 // Write takes the programs' log lines.
