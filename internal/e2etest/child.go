@@ -53,24 +53,13 @@ type Child struct {
 func startChild(t testing.TB, path string, home string, args ...string) *Child {
 	t.Helper()
 	log := &logBuffer{}
-	p, err := launch.Start(launch.Command{Path: path, Args: args, Env: childEnvironment(home), Stderr: log})
+	p, err := launch.Start(launch.Command{Path: path, Args: args, Env: launch.Environment(home), Stderr: log})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &Child{Process: p, log: log}
 	t.Cleanup(func() { c.finish(t) })
 	return c
-}
-
-// childEnvironment keeps the caller's settings and configuration files out.
-func childEnvironment(home string) []string {
-	var env []string
-	for _, entry := range os.Environ() {
-		if !strings.HasPrefix(entry, "VANCE_") && !strings.HasPrefix(entry, "HOME=") {
-			env = append(env, entry)
-		}
-	}
-	return append(env, "HOME="+home)
 }
 
 func (c *Child) finish(t testing.TB) {
@@ -143,3 +132,5 @@ func Eventually(t testing.TB, check func() string) {
 		}
 	}
 }
+
+func childEnvironment(home string) []string { return launch.Environment(home) }

@@ -162,7 +162,7 @@ func (f *Foot) AwaitEvent(t testing.TB, name string) launch.Event {
 func runProgram(t testing.TB, path, home string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(Bounded(t), path, args...)
-	cmd.Env = childEnvironment(home)
+	cmd.Env = launch.Environment(home)
 	var out, log strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &log
 	err := cmd.Run()

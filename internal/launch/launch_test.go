@@ -100,7 +100,7 @@ func TestTheEnvironmentLeavesTheCallersSettingsOut(t *testing.T) {
 	t.Setenv("VANCE_TRANSFER_CHUNK_SIZE", "1B")
 	t.Setenv("HOME", "/home/caller")
 	t.Setenv("UNRELATED", "kept")
-	env := Environment("/elsewhere")
+	env := launch.Environment("/elsewhere")
 	for entry, want := range map[string]bool{"VANCE_TRANSFER_CHUNK_SIZE=1B": false, "HOME=/home/caller": false, "HOME=/elsewhere": true, "UNRELATED=kept": true} {
 		if slices.Contains(env, entry) != want {
 			t.Errorf("%s is there: %v", entry, !want)
