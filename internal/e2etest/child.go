@@ -3,7 +3,6 @@ package e2etest
 import (
 	"bytes"
 	"context"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
