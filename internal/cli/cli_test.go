@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 )
@@ -57,6 +58,19 @@ func TestEveryEndHasItsExitCode(t *testing.T) {
 				t.Errorf("code %d, stdout %q, stderr %q", code, stdout, stderr)
 			}
 		})
+	}
+}
+
+func TestAnArgumentThatIsNotUTF8IsRefused(t *testing.T) {
+	ran := func() error { t.Error("the command ran"); return nil }
+	for _, args := range [][]string{{"do", "--n=1", "--log-format=t\xff"}, {"\xc3\x28"}, {"do", "\xff", "--version"}} {
+		code, stdout, stderr := execute(ran, args...)
+		if code != Usage || stdout != "" || !strings.Contains(stderr, "is not UTF-8") || !utf8.ValidString(stderr) {
+			t.Errorf("%q: code %d, stdout %q, stderr %q", args, code, stdout, stderr)
+		}
+	}
+	if code, _, stderr := execute(func() error { return nil }, "do", "--n=1"); code != OK {
+		t.Errorf("plain text: code %d, stderr %q", code, stderr)
 	}
 }
 

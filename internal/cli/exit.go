@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"strconv"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 )
@@ -98,6 +100,9 @@ func (p *Program) parseAndRun(args []string, bindings []any) (err error) {
 			}
 		}
 	}()
+	if err := onlyText(args); err != nil {
+		return err
+	}
 	if asked, asJSON := asksVersion(args); asked {
 		return printVersion(p.Out, p.Name, asJSON)
 	}
@@ -116,6 +121,17 @@ func (p *Program) parseAndRun(args []string, bindings []any) (err error) {
 		return Usagef("%w (%s --help lists what there is)", err, p.Name)
 	}
 	return command.Run()
+}
+
+// onlyText refuses arguments that are not UTF-8: kong would make another text of
+// them, and so of the name of a file another file.
+func onlyText(args []string) error {
+	for i, arg := range args {
+		if !utf8.ValidString(arg) {
+			return Usagef("argument %d is not UTF-8: %s; rename the file, or give it by a link whose name is", i+1, strconv.QuoteToASCII(arg))
+		}
+	}
+	return nil
 }
 
 // parser makes kong's parser of the grammar.
