@@ -93,7 +93,8 @@ func (c *runCmd) agent(ctx context.Context, values *settings.Settings, access *a
 	if err != nil {
 		return nil, nil, inUseOrUsage(err)
 	}
-	if access.project != "" {
+	err = state.ForToken(access.tenant, access.token)
+	if err == nil && access.project != "" {
 		err = state.For(ctx, access.tenant, access.project)
 	}
 	if err != nil {

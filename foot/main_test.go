@@ -246,6 +246,30 @@ func TestASecondFootOnOneStateFolderIsExitFiveAndDisturbsNobody(t *testing.T) {
 	}
 }
 
+func TestASecondFootWithTheTokenAndTheDefaultStateIsExitFiveAndDisturbsNobody(t *testing.T) {
+	b := fakebrain.New(t)
+	args := runArgs(t, b, "--json")
+	first := command(t, args...)
+	first.begin(t)
+	first.next(t)
+	peer := b.Await(t)
+	second := first.beside(t, args...)
+	if code := second.run(t); code != cli.InUse || !strings.Contains(second.stderr.String(), "state folder of this token's project") {
+		t.Errorf("exit code %d, want 5; stderr:\n%s", code, &second.stderr)
+	}
+	peer.Close(1008, "token revoked")
+	if code := first.code(t); code != cli.Refused {
+		t.Errorf("the first: exit code %d", code)
+	}
+	// Another token, another matter; and a state of its own as well.
+	for _, more := range [][]string{nil, {"--state", t.TempDir()}} {
+		b.Refuse(http.StatusUnauthorized, common.ErrorCodeUnauthorized, "")
+		if code := first.beside(t, append(args, more...)...).run(t); code != cli.Refused {
+			t.Errorf("%v: exit code %d", more, code)
+		}
+	}
+}
+
 func interrupt(t *testing.T, p *program, s os.Signal) {
 	t.Helper()
 	if err := p.Process.Signal(s); err != nil {

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -19,6 +21,7 @@ type State struct {
 	named string // the user's folder, or ""
 	dir   string // the folder that is held, or ""
 	lock  *flock.Lock
+	token *flock.Lock // see ForToken
 }
 
 // lockWait is how long For waits for a process that was just replaced at the
@@ -45,6 +48,35 @@ func OpenState(named string) (*State, error) {
 	return s, nil
 }
 
+// ForToken makes sure that no other process uses the token with the default
+// state folder: its project, and so its folder, is known after the handshake
+// only, when the Brain has already replaced the other one. With a folder that
+// the user named there is nothing to do.
+func (s *State) ForToken(tenant, token string) error {
+	if s.named != "" {
+		return nil
+	}
+	base, err := DefaultStates()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(base, tokenLocks)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	sum := sha256.Sum256([]byte(tenant + "\x00" + token)) // a name that tells nothing of the token
+	name := filepath.Join(dir, hex.EncodeToString(sum[:12]))
+	s.token, err = flock.Acquire(name)
+	if errors.Is(err, flock.ErrHeld) {
+		return inUse("of this token's project", flock.Holder(name))
+	}
+	return err
+}
+
+// tokenLocks is a folder among those of the tenants, which no tenant can be
+// called like.
+const tokenLocks = ".vance-tokens"
+
 // For takes the default folder of a project unless the user named one.
 func (s *State) For(ctx context.Context, tenant, projectID string) error {
 	if s.named != "" {
@@ -58,7 +90,7 @@ func (s *State) For(ctx context.Context, tenant, projectID string) error {
 	if dir == s.dir {
 		return nil
 	}
-	if err := s.Close(); err != nil {
+	if err := s.leave(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
@@ -89,8 +121,17 @@ func DefaultStates() (string, error) {
 // Dir is the folder that is held, or "" before For.
 func (s *State) Dir() string { return s.dir }
 
-// Close lets go of the folder. It may be taken again.
+// Close lets go of the folder, and of the token. It may be taken again.
 func (s *State) Close() error {
+	err := s.leave()
+	if s.token != nil {
+		err = errors.Join(err, s.token.Release())
+		s.token = nil
+	}
+	return err
+}
+
+func (s *State) leave() error {
 	if s.lock == nil {
 		return nil
 	}
