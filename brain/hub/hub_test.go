@@ -576,7 +576,8 @@ func TestAnotherFootCannotTouchATransfer(t *testing.T) {
 	desktop.Send(&frames.TransferChunk{TransferID: request.TransferID, Bytes: content(5), Last: true})
 	desktop.Send(&frames.TransferFinish{TransferID: request.TransferID, Error: text("no")})
 	for range 2 {
-		if e := hubtest.Next[*frames.ErrorFrame](desktop); e.Code != common.ErrorCodeUnknownTransfer {
+		e := hubtest.Next[*frames.ErrorFrame](desktop)
+		if e.Code != common.ErrorCodeUnknownTransfer || e.TransferID == nil || *e.TransferID != request.TransferID {
 			t.Errorf("error %+v", e)
 		}
 	}

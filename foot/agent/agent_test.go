@@ -647,8 +647,10 @@ func TestASecondWelcomeAndAnUploadAnswerAreErrorsAndHarmNothing(t *testing.T) {
 	if e := fakebrain.Expect[*frames.ErrorFrame](peer); e.Code != common.ErrorCodeUnexpectedFrame {
 		t.Errorf("a second welcome: %+v", e)
 	}
-	peer.Send(&frames.TransferInitResponse{TransferID: newID(), Ok: true})
-	if e := fakebrain.Expect[*frames.ErrorFrame](peer); e.Code != common.ErrorCodeUnknownTransfer {
+	nothing := newID()
+	peer.Send(&frames.TransferInitResponse{TransferID: nothing, Ok: true})
+	e := fakebrain.Expect[*frames.ErrorFrame](peer)
+	if e.Code != common.ErrorCodeUnknownTransfer || e.TransferID == nil || *e.TransferID != nothing {
 		t.Errorf("an answer to nothing: %+v", e)
 	}
 	peer.Send(&frames.ErrorFrame{Code: common.ErrorCodeInternal, Message: "\x1b[2J"}) // not answered

@@ -2,8 +2,10 @@ package e2etest
 
 import (
 	"bufio"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -102,11 +104,42 @@ func served(t testing.TB, w *World, dir, name string) {
 	}
 }
 
+func (u usage) String() string {
+	return fmt.Sprintf("%.1f MiB, %d files", float64(u.memory)/(1<<20), u.files)
+}
+
+// figureOf reads one of the figures of a Brain that serves them.
+func figureOf(t testing.TB, b *Brain, name string) int {
+	t.Helper()
+	url := regexp.MustCompile(`msg=metrics url=(\S+)`).FindStringSubmatch(b.Log())
+	if url == nil {
+		t.Fatalf("no figures in the log:\n%s", b.Log())
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: Patience}
+	answer, err := client.Get(url[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	value := regexp.MustCompile(`(?m)^` + name + ` (\d+)$`).FindSubmatch(text)
+	if value == nil {
+		t.Fatalf("no %s in\n%s", name, text)
+	}
+	n, err := strconv.Atoi(string(value[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // rowLength is scaled down in `make test`; `make soak` makes it ten thousand.
 var rowLength = flag.Int("row", 300, "how many transfers are made in a row")
 
 func TestTenThousandTransfersInARowLeaveMemoryFilesAndMapsAsBefore(t *testing.T) {
-	w, dir := shippedWorld(t, nil)
+	w, dir := shippedWorld(t, map[string]string{"vance.brain.metrics-listen": "127.0.0.1:0"})
 	for _, at := range []string{w.AtFoot("f"), w.AtBrain(dir, "f")} {
 		WriteFile(t, at, 5000, 0o644, anHourAgo)
 	}
@@ -125,10 +158,23 @@ func TestTenThousandTransfersInARowLeaveMemoryFilesAndMapsAsBefore(t *testing.T)
 		}
 	}
 	move(300) // pools and caches fill
-	brain, foot := usageOf(t, w.Brain.PID()), usageOf(t, w.Foot.PID())
+	brain, foot, goroutines := usageOf(t, w.Brain.PID()), usageOf(t, w.Foot.PID()), figureOf(t, w.Brain, "go_goroutines")
 	move(*rowLength)
 	brain.stays(t, w.Brain.Child, 16<<20)
 	foot.stays(t, w.Foot.Child, 8<<20)
+	Eventually(t, func() string {
+		if now := figureOf(t, w.Brain, "go_goroutines"); now > goroutines+4 {
+			return fmt.Sprintf("the Brain has %d goroutines, before it were %d", now, goroutines)
+		}
+		return ""
+	})
+	for _, name := range []string{"vancetope_transfers_running", "vancetope_transfers_queued"} {
+		if n := figureOf(t, w.Brain, name); n != 0 {
+			t.Errorf("%s is %d", name, n)
+		}
+	}
+	t.Logf("%d transfers: Brain %v, now %v, %d goroutines, now %d; Foot %v, now %v", *rowLength, brain, usageOf(t, w.Brain.PID()),
+		goroutines, figureOf(t, w.Brain, "go_goroutines"), foot, usageOf(t, w.Foot.PID()))
 	if left := running(t, w.Agent); len(left) > 0 {
 		t.Errorf("still running: %v", left)
 	}

@@ -20,10 +20,10 @@ type besieged struct {
 	results     []chan Result
 }
 
-func newBesieged(t *testing.T) *besieged {
+func newBesieged(t *testing.T, phase time.Duration) *besieged {
 	t.Helper()
 	w := NewWorld(t, WorldOptions{NoFoot: true, BrainSettings: map[string]string{
-		"vance.transfer.phase-timeout": "3s", "vance.transfer.max-upload-size": "4MiB"}})
+		"vance.transfer.phase-timeout": phase.String(), "vance.transfer.max-upload-size": "4MiB"}})
 	b := &besieged{World: w, dir: w.NewDir(t)}
 	b.foot = newLine(DialAsFoot(t, w.Brain.URL, w.Tenant, w.FootFile))
 	b.other = newLine(DialAsFoot(t, w.Brain.URL, w.Tenant, w.Brain.Token(t, w.Tenant, w.Project, "foot", "desktop")))
@@ -162,14 +162,15 @@ func sendScript(init func(first Message) Message) func(Message) []step {
 
 func TestEveryFaultOfEveryFrameOfAHostileSender(t *testing.T) {
 	t.Parallel()
-	b := newBesieged(t)
 	upload := sendScript(func(request Message) Message { return offer(request, hostileContent) })
-	rows := cells(t, upload, frameFaults(b.witnesses[1].id), senderFaults(true))
-	rows = append(rows, senderRows(upload)...)
-	for _, r := range rows {
-		t.Run(r.name, func(t *testing.T) { b.run(t, r, "client_file_upload", "client.file.upload.request") })
-	}
-	b.end(t)
+	atBothPaces(t, func(t *testing.T, pace pace) {
+		b := newBesieged(t, pace.phase)
+		rows := cells(t, upload, frameFaults(b.witnesses[1].id), senderFaults(true))
+		for _, r := range pace.of(append(rows, senderRows(upload)...)) {
+			t.Run(r.name, func(t *testing.T) { b.run(t, r, "client_file_upload", "client.file.upload.request") })
+		}
+		b.end(t)
+	})
 }
 
 // senderFaults says how a receiver ends by every fault of its sender's frames.
@@ -367,10 +368,12 @@ func receiverRows() []row {
 
 func TestEveryFaultOfEveryFrameOfAHostileReceiver(t *testing.T) {
 	t.Parallel()
-	b := newBesieged(t)
-	rows := append(cells(t, receiveScript, frameFaults(b.witnesses[1].id), receiverFaults(true)), receiverRows()...)
-	for _, r := range rows {
-		t.Run(r.name, func(t *testing.T) { b.run(t, r, "client_file_download", "transfer_init") })
-	}
-	b.end(t)
+	atBothPaces(t, func(t *testing.T, pace pace) {
+		b := newBesieged(t, pace.phase)
+		rows := append(cells(t, receiveScript, frameFaults(b.witnesses[1].id), receiverFaults(true)), receiverRows()...)
+		for _, r := range pace.of(rows) {
+			t.Run(r.name, func(t *testing.T) { b.run(t, r, "client_file_download", "transfer_init") })
+		}
+		b.end(t)
+	})
 }

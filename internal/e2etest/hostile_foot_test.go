@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -17,9 +18,9 @@ type besiegedFoot struct {
 	minted  int
 }
 
-func newBesiegedFoot(t *testing.T) *besiegedFoot {
+func newBesiegedFoot(t *testing.T, phase time.Duration) *besiegedFoot {
 	t.Helper()
-	fake := NewFakeBrain(t, Message{"phaseTimeoutMs": 3000, "maxUploadSize": 64 << 20})
+	fake := NewFakeBrain(t, Message{"phaseTimeoutMs": phase.Milliseconds(), "maxUploadSize": 64 << 20})
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("scripted-token\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -143,7 +144,6 @@ func (b *besiegedFoot) run(t *testing.T, r row, path string, replaced bool) {
 
 func TestEveryFaultOfEveryFrameOfAHostileBrainThatSends(t *testing.T) {
 	t.Parallel()
-	b := newBesiegedFoot(t)
 	download := sendScript(func(first Message) Message {
 		return Message{"type": "transfer_init", "transferId": first["transferId"], "source": "file", "target": first["target"],
 			"totalSize": len(hostileContent), "hash": hashOf(hostileContent)}
@@ -157,15 +157,17 @@ func TestEveryFaultOfEveryFrameOfAHostileBrainThatSends(t *testing.T) {
 	want["delay"][0], want["wrong JSON type"][0] = "ok", "none"
 	want["a copy of unknown id"][0] = "target_busy" // an init of another transfer is as good as the first
 	rows := append(cells(t, download, frameFaults(""), want), senderRows(download)...)
-	for i, r := range rows {
-		t.Run(r.name, func(t *testing.T) { b.run(t, r, fmt.Sprintf("old-%d", i), r.want == "ok") })
-	}
-	b.end(t)
+	atBothPaces(t, func(t *testing.T, pace pace) {
+		b := newBesiegedFoot(t, pace.phase)
+		for i, r := range pace.of(rows) {
+			t.Run(r.name, func(t *testing.T) { b.run(t, r, fmt.Sprintf("old-%d", i), r.want == "ok") })
+		}
+		b.end(t)
+	})
 }
 
 func TestEveryFaultOfEveryFrameOfAHostileBrainThatReceives(t *testing.T) {
 	t.Parallel()
-	b := newBesiegedFoot(t)
 	// asked puts the request, which Brain sends, before what a receiver sends.
 	asked := func(script func(Message) []step) func(Message) []step {
 		return func(first Message) []step {
@@ -188,8 +190,11 @@ func TestEveryFaultOfEveryFrameOfAHostileBrainThatReceives(t *testing.T) {
 	for _, r := range receiverRows() {
 		rows = append(rows, row{r.name, asked(r.script), r.want})
 	}
-	for i, r := range rows {
-		t.Run(r.name, func(t *testing.T) { b.run(t, r, fmt.Sprintf("source-%d", i), false) })
-	}
-	b.end(t)
+	atBothPaces(t, func(t *testing.T, pace pace) {
+		b := newBesiegedFoot(t, pace.phase)
+		for i, r := range pace.of(rows) {
+			t.Run(r.name, func(t *testing.T) { b.run(t, r, fmt.Sprintf("source-%d", i), false) })
+		}
+		b.end(t)
+	})
 }

@@ -343,6 +343,40 @@ func cells(t testing.TB, script func(first Message) []step, faults []fault, want
 	return rows
 }
 
+// pace is the phase timeout of a besieged side and the rows that go with it.
+type pace struct {
+	phase time.Duration
+	timed bool
+}
+
+// of picks the rows of this pace.
+func (p pace) of(rows []row) []row {
+	var mine []row
+	for _, r := range rows {
+		if r.timed() == p.timed {
+			mine = append(mine, r)
+		}
+	}
+	return mine
+}
+
+// timed: the row ends by a timer, or leaves another transfer behind that does.
+func (r row) timed() bool {
+	return strings.HasSuffix(r.want, "_timeout") || strings.HasPrefix(r.name, "a copy of unknown id")
+}
+
+// atBothPaces plays the rows that end by a timer against one side, and the
+// others against another whose phases last longer than any load holds up the test:
+// a slow script must not end by a timeout that is not meant.
+func atBothPaces(t *testing.T, play func(*testing.T, pace)) {
+	for name, p := range map[string]pace{"by a timer": {3 * time.Second, true}, "at once": {Patience / 2, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, p)
+		})
+	}
+}
+
 // replaced is a script with other steps from position i on.
 func replaced(script func(Message) []step, i int, with func(first Message) []step) func(Message) []step {
 	return func(first Message) []step { return append(script(first)[:i:i], with(first)...) }

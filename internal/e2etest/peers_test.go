@@ -534,6 +534,8 @@ func TestAFrameThatCannotBeUsedIsAnsweredAndTheConnectionLives(t *testing.T) {
 			p.SendRaw(c.frame)
 			if got := p.Expect("error"); got["code"] != c.code || got.Str("message") == "" {
 				t.Errorf("got %v, want %s", got, c.code)
+			} else if named := got.Str("transferId") == unknown; named != (c.code == "unknown_transfer") {
+				t.Errorf("got %v: the transfer is named: %v", got, named)
 			}
 		})
 	}
