@@ -65,6 +65,7 @@ var (
 	shippedBuild = sync.OnceValues(func() (Binaries, error) {
 		return build("shipped", []string{"-trimpath", "-ldflags", "-s -w"}, []string{"CGO_ENABLED=0"})
 	})
+	slowDiskBuild = sync.OnceValues(func() (Binaries, error) { return build("slowdisk", []string{"-race", "-tags", "slowdisk"}, nil) })
 )
 
 func build(kind string, flags, env []string) (Binaries, error) {
@@ -93,6 +94,9 @@ func RaceBinaries(t testing.TB) Binaries { return built(t, raceBuild) }
 
 // ShippedBinaries returns the programs as `make build` makes them.
 func ShippedBinaries(t testing.TB) Binaries { return built(t, shippedBuild) }
+
+// SlowDiskBinaries returns programs for which a root called slow-disk is one.
+func SlowDiskBinaries(t testing.TB) Binaries { return built(t, slowDiskBuild) }
 
 func built(t testing.TB, build func() (Binaries, error)) Binaries {
 	t.Helper()
