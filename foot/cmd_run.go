@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/mattn/go-isatty"
@@ -13,6 +15,7 @@ import (
 	"github.com/vancetope/transfer/foot/sandbox"
 	"github.com/vancetope/transfer/foot/ui"
 	"github.com/vancetope/transfer/internal/cli"
+	"github.com/vancetope/transfer/internal/rootfs"
 	"github.com/vancetope/transfer/internal/safetext"
 	"github.com/vancetope/transfer/internal/settings"
 )
@@ -37,9 +40,9 @@ type runCmd struct {
 
 // Run is called by kong.
 func (c *runCmd) Run(g *grammar, s streams) error {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	var state atomic.Pointer[agent.State]
+	ctx, stop := untilSignal(func() { endHard(state.Load()) })
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends it the hard way
 
 	display, log := c.screen(g, s)
 	values, err := c.settings()
@@ -51,7 +54,7 @@ func (c *runCmd) Run(g *grammar, s streams) error {
 		return err
 	}
 	p := c.people(display, access, values, s, log)
-	a, closeAll, err := c.agent(ctx, values, access, p, log)
+	a, closeAll, err := c.agent(ctx, values, access, p, &state, log)
 	if err != nil {
 		return errors.Join(err, p.close())
 	}
@@ -84,7 +87,7 @@ func (c *runCmd) screen(g *grammar, s streams) (ui.UI, *slog.Logger) {
 
 // agent checks all that can be checked before the first connection; what is
 // wrong is a usage error.
-func (c *runCmd) agent(ctx context.Context, values *settings.Settings, access *access, p *people, log *slog.Logger) (*agent.Agent, func() error, error) {
+func (c *runCmd) agent(ctx context.Context, values *settings.Settings, access *access, p *people, opened *atomic.Pointer[agent.State], log *slog.Logger) (*agent.Agent, func() error, error) {
 	grants, err := c.grants()
 	if err != nil {
 		return nil, nil, err
@@ -93,6 +96,7 @@ func (c *runCmd) agent(ctx context.Context, values *settings.Settings, access *a
 	if err != nil {
 		return nil, nil, inUseOrUsage(err)
 	}
+	opened.Store(state)
 	err = state.ForToken(access.tenant, access.token)
 	if err == nil && access.project != "" {
 		err = state.For(ctx, access.tenant, access.project)
@@ -103,11 +107,13 @@ func (c *runCmd) agent(ctx context.Context, values *settings.Settings, access *a
 	if dir := state.Dir(); dir != "" {
 		p.settled(dir)
 	}
+	state.RemoveLeft(access.tenant, log)
 	box, err := sandbox.Open(values.Foot.WorkspaceRoot, sandbox.Options{
 		Mask:           values.Transfer.FootModeMask,
 		AllowGitWrites: values.Foot.AllowGitWrites,
 		Access:         values.Foot.Access,
 		Grants:         grants,
+		Note:           func(l rootfs.Leftover) func() { return state.Note(l, log) },
 		Log:            log,
 	})
 	if err != nil {
@@ -128,6 +134,37 @@ func (c *runCmd) agent(ctx context.Context, values *settings.Settings, access *a
 		Log:      log,
 	})
 	return a, func() error { return errors.Join(box.Close(), state.Close()) }, nil
+}
+
+// untilSignal returns a context that ends with the first signal; hard is called
+// at the second.
+func untilSignal(hard func()) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-signals:
+		case <-ctx.Done():
+			return
+		}
+		cancel()
+		<-signals
+		hard()
+	}()
+	return ctx, func() {
+		cancel()
+		signal.Stop(signals)
+	}
+}
+
+// endHard ends the program at once, with nothing left in the folders of this
+// machine.
+func endHard(state *agent.State) {
+	if state != nil {
+		state.RemoveOwn()
+	}
+	os.Exit(cli.Interrupted)
 }
 
 func (c *runCmd) settings() (*settings.Settings, error) {

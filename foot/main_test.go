@@ -393,6 +393,81 @@ func TestASignalWhileATransferHangsEndsWithinFiveSeconds(t *testing.T) {
 	}
 }
 
+// begun starts a Foot with two files half-way, one of them in a granted folder,
+// both below folders that were made for them.
+func begun(t *testing.T, grant string) *program {
+	t.Helper()
+	b := fakebrain.New(t)
+	p := command(t, runArgs(t, b, "--grant", "g="+grant+":rw")...)
+	p.begin(t)
+	peer := b.Await(t)
+	for _, target := range []string{"there/new/a", "@g/new/deep/a"} {
+		peer.Offer(uuid.Must(uuid.NewV7()), target, "never comes")
+		fakebrain.Expect[*frames.TransferInitResponse](peer)
+	}
+	return p
+}
+
+// below lists all that is in some folders.
+func below(t *testing.T, dirs ...string) (found []string) {
+	t.Helper()
+	for _, dir := range dirs {
+		err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+			if path != dir {
+				found = append(found, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
+}
+
+func TestWhatAKilledFootLeftGoesAtTheNextStartWithoutABrainAndWithoutTheGrant(t *testing.T) {
+	for name, more := range map[string][]string{
+		"without the grant": nil, "read only": {"--access", "read"}, "a read-only grant": {"--grant", "g=GRANT"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			grant := t.TempDir()
+			first := begun(t, grant)
+			if n := len(below(t, grant, first.folder())); n != 6 {
+				t.Fatalf("%d files and folders while two files are half-way", n)
+			}
+			if err := first.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			first.code(t)
+			args := []string{"run", "--once", "--brain", "http://127.0.0.1:1", "--tenant", "acme", "--token-file", file(t, "x")}
+			for _, arg := range more {
+				args = append(args, strings.Replace(arg, "GRANT", grant, 1))
+			}
+			if code := first.beside(t, args...).run(t); code != cli.Unreachable {
+				t.Errorf("exit code %d, want 4", code)
+			}
+			if left := below(t, grant, first.folder()); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+func TestASecondSignalLeavesNothingBehind(t *testing.T) {
+	grant := t.TempDir()
+	p := begun(t, grant)
+	interrupt(t, p, syscall.SIGTERM)
+	for !strings.Contains(p.next(t), "stopping") {
+	}
+	interrupt(t, p, syscall.SIGTERM)
+	if code := p.code(t); code != cli.Interrupted {
+		t.Errorf("exit code %d, want 130; stderr:\n%s", code, &p.stderr)
+	}
+	if left := below(t, grant, p.folder()); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
 func TestAReaderThatGoesAwayDoesNotEndTheFoot(t *testing.T) {
 	b := fakebrain.New(t)
 	p := command(t, runArgs(t, b, "--json")...)

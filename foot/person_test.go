@@ -330,7 +330,7 @@ func TestOfSeveralFeetOneHasToBeNamed(t *testing.T) {
 	b.Await(t)
 	first.awaitEvent(t, func(e event) bool { return e.Event == "connected" })
 	b.Welcome(func(w *frames.Welcome) { w.ProjectID = "other" })
-	second := first.beside(t, runArgs(t, b, "--json")...)
+	second := first.beside(t, append(runArgs(t, b, "--json"), "--token-file", file(t, "another"))...)
 	second.begin(t)
 	b.Await(t)
 	second.awaitEvent(t, func(e event) bool { return e.Event == "connected" })

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/vancetope/transfer/internal/flock"
@@ -21,7 +22,8 @@ type State struct {
 	named string // the user's folder, or ""
 	dir   string // the folder that is held, or ""
 	lock  *flock.Lock
-	token *flock.Lock // see ForToken
+	token *flock.Lock            // see ForToken
+	notes atomic.Pointer[string] // where Note writes, nil while no folder is held
 }
 
 // lockWait is how long For waits for a process that was just replaced at the
@@ -60,12 +62,11 @@ func (s *State) ForToken(tenant, token string) error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(base, tokenLocks)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(base, 0o700); err != nil {
 		return err
 	}
 	sum := sha256.Sum256([]byte(tenant + "\x00" + token)) // a name that tells nothing of the token
-	name := filepath.Join(dir, hex.EncodeToString(sum[:12]))
+	name := filepath.Join(base, tokenLock+hex.EncodeToString(sum[:12]))
 	s.token, err = flock.Acquire(name)
 	if errors.Is(err, flock.ErrHeld) {
 		return inUse("of this token's project", flock.Holder(name))
@@ -73,9 +74,9 @@ func (s *State) ForToken(tenant, token string) error {
 	return err
 }
 
-// tokenLocks is a folder among those of the tenants, which no tenant can be
-// called like.
-const tokenLocks = ".vance-tokens"
+// tokenLock is how the names of such locks begin, which lie among the folders of
+// the tenants: no tenant can be called like that.
+const tokenLock = ".vance-token-"
 
 // For takes the default folder of a project unless the user named one.
 func (s *State) For(ctx context.Context, tenant, projectID string) error {
@@ -137,6 +138,7 @@ func (s *State) leave() error {
 	}
 	lock := s.lock
 	s.lock, s.dir = nil, ""
+	s.notes.Store(nil)
 	return lock.Release()
 }
 
@@ -153,6 +155,8 @@ func (s *State) take(dir string) error {
 		return err
 	}
 	s.dir, s.lock = dir, lock
+	notes := filepath.Join(dir, notesFolder)
+	s.notes.Store(&notes)
 	return nil
 }
 

@@ -22,6 +22,7 @@ type folder struct {
 	access common.Access
 	holds  *rootfs.Holds
 	log    *slog.Logger
+	note   func(rootfs.Leftover) (forget func())
 
 	swept chan struct{} // closed when the sweep at the start is over
 
@@ -39,6 +40,7 @@ func (s *Sandbox) newFolder(root *rootfs.Root, grant, given string, access commo
 		access: access,
 		holds:  rootfs.NewHolds(root.FoldsCase()),
 		log:    s.options.Log,
+		note:   s.options.Note,
 		swept:  make(chan struct{}),
 		live:   make(live),
 	}
@@ -125,8 +127,10 @@ func (f *folder) exists(path rootfs.Path) bool {
 func (r *Reservation) Stage(id uuid.UUID) (*Target, error) {
 	f := r.folder
 	leave := f.enter(id)
+	forget := f.note(f.root.Leftover(r.path, id))
 	staging, err := f.root.Stage(r.path, id, r.options)
 	if err != nil {
+		forget()
 		leave()
 		return nil, err
 	}
@@ -135,6 +139,7 @@ func (r *Reservation) Stage(id uuid.UUID) (*Target, error) {
 		Staging: staging,
 		Told:    f.told,
 		Release: sync.OnceFunc(func() {
+			forget()
 			leave()
 			r.Release()
 		}),

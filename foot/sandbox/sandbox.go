@@ -32,6 +32,9 @@ type Options struct {
 	Access common.Access
 	// Grants are the folders beside the project's own.
 	Grants []Grant
+	// Note, if set, keeps what is left of a file when this process is killed, from
+	// before it is staged until forget is called.
+	Note func(rootfs.Leftover) (forget func())
 	// Log hears of what no peer is told. May be nil.
 	Log *slog.Logger
 }
@@ -57,6 +60,9 @@ type projectKey struct{ tenant, id string }
 func Open(root string, o Options) (*Sandbox, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Note == nil {
+		o.Note = func(rootfs.Leftover) func() { return func() {} }
 	}
 	if o.Access == "" {
 		o.Access = common.AccessEdit

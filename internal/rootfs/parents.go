@@ -131,21 +131,25 @@ func (r *Root) leaveParents(p Path, made []*madeDir) error {
 	if len(made) == 0 {
 		return nil
 	}
-	return r.parents.leave(made, func(lonely map[string]bool) error {
-		var removals []func() error
-		err := r.passMade(p, lonely, func(parent *dir, name string) error {
-			parent.retain()
-			removals = append(removals, func() error {
-				defer parent.release()
-				return removeEmpty(parent, name)
-			})
-			return nil
+	return r.parents.leave(made, func(lonely map[string]bool) error { return r.removeEmpty(p, lonely) })
+}
+
+// removeEmpty removes the folders of a set on the way to p, the innermost first,
+// as far as they are empty.
+func (r *Root) removeEmpty(p Path, set map[string]bool) error {
+	var removals []func() error
+	err := r.passMade(p, set, func(parent *dir, name string) error {
+		parent.retain()
+		removals = append(removals, func() error {
+			defer parent.release()
+			return removeEmpty(parent, name)
 		})
-		for _, remove := range slices.Backward(removals) {
-			err = errors.Join(err, remove())
-		}
-		return err
+		return nil
 	})
+	for _, remove := range slices.Backward(removals) {
+		err = errors.Join(err, remove())
+	}
+	return err
 }
 
 func removeEmpty(parent *dir, name string) error {
