@@ -691,6 +691,9 @@ func TestADownloadReachesTheFoot(t *testing.T) {
 		if init.Target != "reports/q2.bin" || init.DirName != nil || init.TotalSize != int64(size) || *init.Hash != hubtest.Hash(body) {
 			t.Errorf("init %+v", init)
 		}
+		if init.TransferID.Version() != 7 {
+			t.Errorf("id %v is no version 7", init.TransferID)
+		}
 		if init.Source == nil || *init.Source != "out.bin" {
 			t.Errorf("source %v", init.Source)
 		}

@@ -41,6 +41,33 @@ func testNames(t *testing.T) map[string]bool {
 	return names
 }
 
+func TestEveryRuleOfTheTableIsHeldByATestThatExists(t *testing.T) {
+	text, err := os.ReadFile(project + "/docs/rules.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := testNames(t)
+	row := regexp.MustCompile("^\\| .+ \\| `Test\\w+`(, `Test\\w+`)* \\|$")
+	rows := 0
+	for i, line := range strings.Split(string(text), "\n") {
+		if !strings.HasPrefix(line, "| ") || line == "| rule | tests |" {
+			continue
+		}
+		rows++
+		if !row.MatchString(line) {
+			t.Errorf("docs/rules.md:%d: a rule and its tests are wanted: %s", i+1, line)
+		}
+		for _, match := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(line, -1) {
+			if !names[match[1]] {
+				t.Errorf("docs/rules.md:%d: there is no test %s", i+1, match[1])
+			}
+		}
+	}
+	if rows < 70 {
+		t.Errorf("only %d rules were found", rows)
+	}
+}
+
 func TestEveryHazardOfTheTableIsGuardedByATestThatExists(t *testing.T) {
 	text, err := os.ReadFile(project + "/docs/hazards.md")
 	if err != nil {
