@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vancetope/transfer/internal/cli"
+	"github.com/vancetope/transfer/internal/infile"
 )
 
 // tlsFlags say with what the listener proves who it is.
@@ -59,12 +60,21 @@ func (c *certificate) stamp() (stamp, error) {
 	return stamp{cert.ModTime(), key.ModTime()}, nil
 }
 
+// maxPEM is more than any certificate takes, with all between it and the authority.
+const maxPEM = 1 << 20
+
 func (c *certificate) load() error {
 	now, err := c.stamp()
 	if err != nil {
 		return err
 	}
-	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	cert, err := infile.ReadFile(c.certFile, maxPEM)
+	key, keyErr := infile.ReadFile(c.keyFile, maxPEM)
+	err = errors.Join(err, keyErr)
+	var pair tls.Certificate
+	if err == nil {
+		pair, err = tls.X509KeyPair(cert, key)
+	}
 	if err != nil {
 		c.failed = now
 		return err

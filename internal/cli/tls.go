@@ -4,10 +4,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"os"
 
+	"github.com/vancetope/transfer/internal/infile"
 	"github.com/vancetope/transfer/internal/safetext"
 )
+
+// maxAuthorities is more than the authorities of any system take.
+const maxAuthorities = 16 << 20
 
 // ClientTLS returns how a program checks the Brain it connects to. A file holds
 // the certificates of authorities, in PEM, that are trusted instead of the
@@ -16,7 +19,7 @@ func ClientTLS(caFile string) (*tls.Config, error) {
 	if caFile == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(caFile)
+	text, err := infile.ReadFile(caFile, maxAuthorities)
 	if err != nil {
 		return nil, fmt.Errorf("the file of authorities (--ca-file) cannot be read: %w", err)
 	}

@@ -2,12 +2,12 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"runtime"
 	"strings"
 
+	"github.com/vancetope/transfer/internal/infile"
 	"github.com/vancetope/transfer/internal/safetext"
 )
 
@@ -18,13 +18,13 @@ const maxToken = 16 << 10
 // can read is closed to them, as whoever has a token can do what its holder can;
 // log hears of it.
 func ReadToken(name string, log *slog.Logger) (string, error) {
-	f, err := os.Open(name)
+	f, err := infile.Open(name)
 	if err != nil {
 		return "", fmt.Errorf("the token file cannot be read: %w", err)
 	}
 	defer f.Close() // only read from: closing cannot lose anything
 	closeToOthers(f, log)
-	text, err := io.ReadAll(io.LimitReader(f, maxToken+1))
+	text, err := infile.Read(f, maxToken)
 	if err != nil {
 		return "", fmt.Errorf("the token file cannot be read: %w", err)
 	}

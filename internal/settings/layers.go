@@ -1,14 +1,16 @@
 package settings
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sort"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/vancetope/transfer/internal/infile"
 )
 
 // given is one value as somebody wrote it, and where.
@@ -101,13 +103,15 @@ func readFile(o Options) (map[string]given, []error) {
 			return nil, nil
 		}
 	}
-	f, err := os.Open(name)
+	text, err := infile.ReadFile(name, maxFile)
 	if err != nil {
 		return nil, []error{fmt.Errorf("the settings file cannot be read: %w", err)}
 	}
-	defer f.Close() // only read from: closing cannot lose anything
-	return parseFile(name, f)
+	return parseFile(name, bytes.NewReader(text))
 }
+
+// maxFile is more than a file of settings takes, all explained at length.
+const maxFile = 1 << 20
 
 func parseFile(name string, r io.Reader) (map[string]given, []error) {
 	dec := yaml.NewDecoder(r)

@@ -1,0 +1,7 @@
+//go:build unix && !darwin
+
+package infile
+
+import "syscall"
+
+const nonBlocking = syscall.O_NONBLOCK
