@@ -79,6 +79,13 @@ func (tap *Tap) Frames() []TappedFrame {
 	return append([]TappedFrame(nil), tap.frames...)
 }
 
+// Forget lets go of what was recorded so far.
+func (tap *Tap) Forget() {
+	tap.mu.Lock()
+	defer tap.mu.Unlock()
+	tap.frames = nil
+}
+
 func (tap *Tap) serve(w http.ResponseWriter, r *http.Request) {
 	header := http.Header{}
 	header.Set("Authorization", r.Header.Get("Authorization"))
