@@ -50,7 +50,9 @@ func (c *mcpCmd) Run(i invocation) error {
 		}
 	}
 	if err := bridge.Run(ctx, o); err != nil {
-		return exitOf("", err)
+		exit := exitOf("", err)
+		exit.Err = errors.New(safetext.Escape(err.Error()))
+		return exit
 	}
 	return nil
 }

@@ -81,6 +81,7 @@ func Run(ctx context.Context, o Options) error {
 		Logger:       o.Log,
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
+	server.AddTool(&mcp.Tool{Name: anyTool, InputSchema: json.RawMessage(`{"type":"object"}`)}, b.call)
 	server.AddReceivingMiddleware(b.handOn(calls))
 	session, err := server.Connect(ctx, &ending{streams, end}, nil)
 	if err != nil {
@@ -127,11 +128,14 @@ func (b *bridge) handOn(calls context.Context) mcp.Middleware {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
 			defer context.AfterFunc(calls, cancel)()
-			switch params := r.GetParams().(type) {
-			case *mcp.ListToolsParams:
-				return b.list(ctx, params)
-			case *mcp.CallToolParamsRaw:
-				return b.call(ctx, r, params)
+			switch asked := r.(type) {
+			case *mcp.ListToolsRequest:
+				return b.list(ctx, asked.Params)
+			case *mcp.CallToolRequest:
+				call, params := *asked, *asked.Params
+				ctx = context.WithValue(ctx, toolKey{}, params.Name)
+				params.Name, call.Params = anyTool, &params
+				return next(ctx, method, &call)
 			}
 			return next(ctx, method, r)
 		}
@@ -150,10 +154,19 @@ func (b *bridge) list(ctx context.Context, params *mcp.ListToolsParams) (mcp.Res
 	return &mcp.ListToolsResult{Tools: told.Tools, NextCursor: told.NextCursor, Cacheable: told.Cacheable}, nil
 }
 
-func (b *bridge) call(ctx context.Context, r mcp.Request, params *mcp.CallToolParamsRaw) (mcp.Result, error) {
+// anyTool stands for all tools of the Brain in the SDK's eyes, which gives the
+// answers of its own tools what each protocol generation wants in them. The list
+// does not have it, and a call of that name goes to the Brain as any other.
+const anyTool = "any"
+
+// toolKey is the context's key of the name of the tool that was called.
+type toolKey struct{}
+
+func (b *bridge) call(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	b.used.Store(true)
-	news := newsFor(ctx, r, params.GetProgressToken())
-	answer, err := b.Brain.Call(ctx, Call{Tool: params.Name, Arguments: params.Arguments, Scope: b.scope, Progress: news.pass()})
+	tool, _ := ctx.Value(toolKey{}).(string)
+	news := newsFor(ctx, r)
+	answer, err := b.Brain.Call(ctx, Call{Tool: tool, Arguments: r.Params.Arguments, Scope: b.scope, Progress: news.pass()})
 	news.stop()
 	var refused *jsonrpc.Error
 	switch {
@@ -162,8 +175,8 @@ func (b *bridge) call(ctx context.Context, r mcp.Request, params *mcp.CallToolPa
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err() // nobody waits for the answer
 	case err != nil:
-		b.Log.Warn("a call did not reach its end", "tool", safetext.Escape(params.Name), "err", safetext.Escape(err.Error()))
-		return failure(params.Name, fault.From(err)), nil
+		b.Log.Warn("a call did not reach its end", "tool", safetext.Escape(tool), "err", safetext.Escape(err.Error()))
+		return failure(tool, fault.From(err)), nil
 	}
 	return &mcp.CallToolResult{Content: answer.Content, StructuredContent: answer.StructuredContent, IsError: answer.IsError}, nil
 }
@@ -236,14 +249,14 @@ type news struct {
 }
 
 // newsFor returns the news for a request, nil when its client asked for none.
-func newsFor(ctx context.Context, r mcp.Request, token any) *news {
-	session, ok := r.GetSession().(*mcp.ServerSession)
-	if token == nil || !ok {
+func newsFor(ctx context.Context, r *mcp.CallToolRequest) *news {
+	token := r.Params.GetProgressToken()
+	if token == nil {
 		return nil
 	}
 	return &news{send: func(p *mcp.ProgressNotificationParams) {
 		passed := &mcp.ProgressNotificationParams{ProgressToken: token, Message: p.Message, Progress: p.Progress, Total: p.Total}
-		_ = session.NotifyProgress(ctx, passed) // the client is gone: the call's end comes from elsewhere
+		_ = r.Session.NotifyProgress(ctx, passed) // the client is gone: the call's end comes from elsewhere
 	}}
 }
 
