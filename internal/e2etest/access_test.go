@@ -88,6 +88,7 @@ func TestAFootThatMayBeReadOnlyIsReadAndNeverWritten(t *testing.T) {
 
 // A Brain that does not keep to what it was told gets no further.
 func TestAReadOnlyFootRefusesWhateverItsBrainSends(t *testing.T) {
+	t.Parallel()
 	music := t.TempDir()
 	brain := NewFakeBrain(t, nil)
 	token := filepath.Join(t.TempDir(), "token")

@@ -46,6 +46,7 @@ func TestTheDemoTellsBothToolsTheSizeAndTheDigest(t *testing.T) {
 }
 
 func TestTheDemoRefusesWhatIsNoFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for file, reason := range map[string]string{dir: "is a folder", filepath.Join(dir, "missing"): "no such file"} {
 		if output, code := demo(t, file); code == 0 || !strings.Contains(output, reason) {

@@ -327,6 +327,7 @@ func newScriptedBrain(t *testing.T, settings map[string]string) (*Peer, *Foot) {
 func transferID(n int) string { return fmt.Sprintf("0198c0de-0000-7000-8000-%012x", n) }
 
 func TestAFaultOfTheSendingBrainLeavesTheFootsDiskAsItWas(t *testing.T) {
+	t.Parallel()
 	p, foot := newScriptedBrain(t, map[string]string{"vance.transfer.max-download-size": "4MiB"})
 	WriteFile(t, foot.Project+"/old", 10, 0o600, anHourAgo)
 	link(t, "/etc", foot.Project+"/link")
@@ -389,6 +390,7 @@ func TestAFaultOfTheSendingBrainLeavesTheFootsDiskAsItWas(t *testing.T) {
 }
 
 func TestAFootThatCannotReadAFileSaysSoWithOneFrame(t *testing.T) {
+	t.Parallel()
 	p, foot := newScriptedBrain(t, map[string]string{"vance.transfer.max-upload-size": "1MiB"})
 	WriteFile(t, foot.Project+"/folder/file", 10, 0o600, anHourAgo)
 	WriteFile(t, foot.Project+"/large", 1<<20+1, 0o600, anHourAgo)
@@ -422,6 +424,7 @@ func TestAFootThatCannotReadAFileSaysSoWithOneFrame(t *testing.T) {
 }
 
 func TestAnAbsolutePathThatLiesInTheSandboxIsAccepted(t *testing.T) {
+	t.Parallel()
 	p, foot := newScriptedBrain(t, nil)
 	hash := WriteFile(t, foot.Project+"/folder/file", 10, 0o640, anHourAgo)
 	id := transferID(1)
@@ -516,6 +519,7 @@ func TestAFootEndsATransferWhoseBrainIsSilent(t *testing.T) {
 }
 
 func TestAFrameThatCannotBeUsedIsAnsweredAndTheConnectionLives(t *testing.T) {
+	t.Parallel()
 	p, foot := newScriptedBrain(t, nil)
 	WriteFile(t, foot.Project+"/file", 10, 0o600, anHourAgo)
 	unknown := transferID(99)

@@ -84,6 +84,7 @@ func TestTheExitCodesOfFootRun(t *testing.T) {
 		{"a token file that is missing: 2", FootOptions{URL: brain.URL, Tenant: "acme", TokenFile: file + "-missing"}, 2},
 		{"a root that cannot be made: 2", FootOptions{URL: brain.URL, Tenant: "acme", TokenFile: footToken, Args: []string{"--root", file + "/below"}}, 2},
 		{"an unknown flag: 2", FootOptions{URL: brain.URL, Tenant: "acme", TokenFile: footToken, Args: []string{"--nonsense"}}, 2},
+		{"a root whose name is not UTF-8: 2", FootOptions{URL: brain.URL, Tenant: "acme", TokenFile: footToken, Args: []string{"--root", file + "\xff"}}, 2},
 		{"no choice of what is asked about: 2", FootOptions{URL: brain.URL, Tenant: "acme", TokenFile: footToken, Args: []string{"--confirm", "reads"}}, 2},
 		{"a setting out of range: 2", FootOptions{URL: brain.URL, Tenant: "acme", TokenFile: footToken, Settings: map[string]string{"vance.transfer.chunk-size": "2MiB"}}, 2},
 		{"an unknown setting: 2", FootOptions{URL: brain.URL, Tenant: "acme", TokenFile: footToken, Settings: map[string]string{"vance.transfer.window": "1MiB"}}, 2},
@@ -112,6 +113,7 @@ func TestTheExitCodesOfBrain(t *testing.T) {
 	}{
 		{"an unknown command: 2", []string{"fly"}, 2},
 		{"an unknown flag: 2", []string{"serve", "--nonsense"}, 2},
+		{"a data directory whose name is not UTF-8: 2", []string{"serve", "--listen", "127.0.0.1:0", "--data", missing + "\xff"}, 2},
 		{"call with no token file: 2", []string{"call", "client_list", "{}", "--url", w.Brain.URL, "--token-file", missing}, 2},
 		{"call with arguments that are no JSON: 2", []string{"call", "client_list", "{", "--url", w.Brain.URL, "--token-file", w.AgentToken}, 2},
 		{"call with a Foot's token: 3", []string{"call", "client_list", "{}", "--url", w.Brain.URL, "--token-file", w.FootFile}, 3},
@@ -139,6 +141,7 @@ func TestTheExitCodesOfBrain(t *testing.T) {
 }
 
 func TestHealthSaysOkAndTheVersion(t *testing.T) {
+	t.Parallel()
 	brain := StartBrain(t, BrainOptions{})
 	answer, err := http.Get(brain.URL + "/healthz")
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 // Operating a Brain, with the built programs.
 
 func TestALinkIsAllThatAFootNeeds(t *testing.T) {
+	t.Parallel()
 	b := StartBrain(t, BrainOptions{})
 	stdout, stderr, code := b.Run(t, "token", "create", "--data", b.Data, "--tenant", "acme", "--project", "research",
 		"--role", "foot", "--name", "laptop", "--link")
@@ -80,6 +81,7 @@ func put(t *testing.T, name, text string) {
 }
 
 func TestATransferIsCountedLoggedAndWrittenDown(t *testing.T) {
+	t.Parallel()
 	w, figures := observed(t)
 	put(t, w.AtFoot("report.txt"), "hello")
 	command := w.Command()
@@ -194,6 +196,7 @@ func checkLog(t *testing.T, log string) {
 }
 
 func TestABackupIsTakenWhileFilesMoveAndBecomesABrain(t *testing.T) {
+	t.Parallel()
 	w := NewWorld(t, WorldOptions{})
 	dir := w.NewDir(t)
 	put(t, w.AtFoot("f"), strings.Repeat("x", 300_000))
@@ -280,6 +283,7 @@ func untar(t *testing.T, file, dir string) {
 }
 
 func TestAStateOfANewerVersionIsRefusedWithTheRemedy(t *testing.T) {
+	t.Parallel()
 	b := StartBrain(t, BrainOptions{})
 	if code := b.Stop(); code != 0 {
 		t.Fatal(code)
@@ -301,6 +305,7 @@ func TestAStateOfANewerVersionIsRefusedWithTheRemedy(t *testing.T) {
 }
 
 func TestBothProgramsTellTheirVersionSettingsAndCompletion(t *testing.T) {
+	t.Parallel()
 	b := RaceBinaries(t)
 	home := t.TempDir()
 	for program, path := range map[string]string{"brain": b.Brain, "foot": b.Foot} {
