@@ -24,7 +24,7 @@ type tokenCreateCmd struct {
 	Role    string `help:"What the token is for: ${enum}." required:"" enum:"foot,agent,user" placeholder:"ROLE"`
 	Name    string `help:"Who holds it; for a Foot the name agents call it by." required:"" placeholder:"NAME"`
 	TTL     string `name:"ttl" help:"How long the token is good, such as 90d or 8h; by default for ever." placeholder:"DURATION"`
-	Access  string `help:"What an agent or a user may do to the workspace: ${enum}; default edit." enum:"read,edit," default:"" placeholder:"LEVEL"`
+	Access  string `help:"What an agent or a user may do to the workspace: read or edit; default edit." enum:"read,edit," default:"" placeholder:"LEVEL"`
 
 	Link      bool    `help:"Print a one-time link for foot login instead of a token, which is made when the link is used."`
 	LinkTTL   string  `name:"link-ttl" help:"How long the link is good, at most 7d; default 10m." placeholder:"DURATION"`
@@ -56,7 +56,7 @@ func (c *tokenCreateCmd) Run(i invocation) (err error) {
 	}
 	return c.withTokens(i, c.Config, nil, func(tokens *auth.Tokens, _ state.Store, _ *settings.Settings) error {
 		token, err := tokens.Create(i.ctx, grant)
-		return printSecret(i.out, token, err)
+		return printSecret(i, tokens, token, token, err)
 	})
 }
 
@@ -74,7 +74,7 @@ func (c *tokenCreateCmd) link(i invocation, grant auth.Grant, ttl time.Duration)
 			return err
 		}
 		code, err := tokens.CreateLink(i.ctx, grant, ttl, linkTTL)
-		return printSecret(i.out, url+loginPage+"#"+code, err)
+		return printSecret(i, tokens, url+loginPage+"#"+code, code, err)
 	})
 }
 
@@ -87,22 +87,31 @@ func positive(flag, text, examples string, none time.Duration) (time.Duration, e
 		return none, nil
 	}
 	d, err := settings.ParseDuration(text)
-	if err != nil || d <= 0 {
+	switch {
+	case errors.Is(err, settings.ErrTooLong):
+		return 0, cli.Usagef("%s %q %w", flag, text, err)
+	case err != nil || d <= 0:
 		return 0, cli.Usagef("%s %q is not a positive duration: write %s", flag, text, examples)
 	}
 	return d, nil
 }
 
-// printSecret prints a new token or link, or tells why there is none.
-func printSecret(out io.Writer, secret string, err error) error {
+// printSecret prints a new token or a link with a new code, or tells why there is
+// none. What could not be printed nobody holds, and so it is taken back.
+func printSecret(i invocation, tokens *auth.Tokens, text, secret string, err error) error {
 	var refused *fault.Error
-	if errors.As(err, &refused) {
+	if errors.As(err, &refused) && refused.Code != common.ErrorCodeDiskFull {
 		return cli.Usagef("%w", refused)
 	}
 	if err != nil {
 		return &cli.Exit{Code: cli.Failed, Err: err}
 	}
-	_, err = fmt.Fprintln(out, secret)
+	if _, err = fmt.Fprintln(i.out, text); err == nil {
+		return nil
+	}
+	if left := tokens.Withdraw(i.ctx, secret); left != nil {
+		err = errors.Join(err, fmt.Errorf("and what was made could not be taken back, look at brain token list: %w", left))
+	}
 	return printed(err)
 }
 
@@ -158,7 +167,11 @@ type tokenRevokeCmd struct {
 // token has opened.
 func (c *tokenRevokeCmd) Run(i invocation) error {
 	return c.withTokens(i, "", nil, func(tokens *auth.Tokens, _ state.Store, _ *settings.Settings) error {
-		if err := tokens.Revoke(i.ctx, c.ID); err != nil {
+		err := tokens.Revoke(i.ctx, c.ID)
+		if fault.CodeOf(err) == common.ErrorCodeDiskFull {
+			err = fmt.Errorf("the token is still good, to revoke it free space or stop the Brain: %w", err)
+		}
+		if err != nil {
 			return &cli.Exit{Code: cli.Failed, Err: err}
 		}
 		return nil

@@ -12,7 +12,9 @@ import (
 
 	"github.com/vancetope/transfer/brain/audit"
 	"github.com/vancetope/transfer/brain/state"
+	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/cli"
+	"github.com/vancetope/transfer/internal/fault"
 	"github.com/vancetope/transfer/internal/flock"
 	"github.com/vancetope/transfer/internal/safetext"
 	"github.com/vancetope/transfer/internal/settings"
@@ -60,18 +62,12 @@ func (f settingFlags) load(i invocation) (*settings.Settings, error) {
 	})
 }
 
-// state opens the state in the data directory.
-func (f dataFlag) state(i invocation) (*state.SQLite, error) {
-	values, err := f.settings(i, "", nil)
-	if err != nil {
-		return nil, err
-	}
-	return openState(i.ctx, values.Brain.Data)
-}
-
 // openState opens the state in a data directory. Several processes may.
 func openState(ctx context.Context, dir string) (*state.SQLite, error) {
 	store, err := state.OpenSQLite(ctx, dir)
+	if fault.CodeOf(err) == common.ErrorCodeDiskFull {
+		return nil, &cli.Exit{Code: cli.Failed, Err: err}
+	}
 	if err != nil {
 		return nil, cli.Usagef("the data directory (--data) cannot be used: %w", err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -70,6 +71,46 @@ func TestTheListTellsEveryTokenAndNoSecret(t *testing.T) {
 	}
 	if secret := strings.Split(token, "_")[2]; strings.Contains(stdout, secret) {
 		t.Error("the secret is in the list")
+	}
+}
+
+// deaf takes nothing that is written.
+type deaf struct{}
+
+func (deaf) Write([]byte) (int, error) { return 0, errors.New("nobody listens") }
+
+func TestATokenThatCouldNotBePrintedIsTakenBack(t *testing.T) {
+	home(t)
+	data := filepath.Join(t.TempDir(), "data")
+	args := []string{"token", "create", "--data", data, "--tenant", "acme", "--project", "research", "--role", "foot", "--name", "x"}
+	for _, more := range [][]string{nil, {"--link", "--public-url", "https://brain.example"}} {
+		var stderr strings.Builder
+		code := execute(t.Context(), append(args, more...), console{in: strings.NewReader(""), out: deaf{}, err: &stderr})
+		if code != cli.Failed || strings.Contains(stderr.String(), "taken back") {
+			t.Errorf("%v: %d, %q", more, code, &stderr)
+		}
+	}
+	if list := listTokens(t, data); len(list) != 0 {
+		t.Errorf("%+v", list)
+	}
+	store, err := openState(t.Context(), data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := store.List(t.Context(), "link/")
+	if err := errors.Join(err, store.Close()); err != nil || len(left) != 0 {
+		t.Errorf("%d links, %v", len(left), err)
+	}
+}
+
+func TestADurationThatIsTooLongSaysHowLongItMayBe(t *testing.T) {
+	home(t)
+	for _, ttl := range []string{"99999999d", "99999999999999d", "106751d24h"} {
+		code, _, stderr := run(t, "", "token", "create", "--data", t.TempDir(), "--tenant", "acme", "--project", "p",
+			"--role", "foot", "--name", "x", "--ttl", ttl)
+		if code != cli.Usage || !strings.Contains(stderr, "too long: at most 106751d") {
+			t.Errorf("%s: %d, %q", ttl, code, stderr)
+		}
 	}
 }
 

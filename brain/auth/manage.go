@@ -60,6 +60,20 @@ func (t *Tokens) List(ctx context.Context) ([]Listed, error) {
 	return list, nil
 }
 
+// Withdraw takes back a token of Create or a code of CreateLink that never came
+// into anybody's hands.
+func (t *Tokens) Withdraw(ctx context.Context, secret string) error {
+	place := key
+	if code, ok := strings.CutPrefix(secret, codePrefix); ok {
+		secret, place = prefix+code, func(id string) string { return linkPrefix + id }
+	}
+	id, ok := idOf(secret)
+	if !ok {
+		return fault.Newf(common.ErrorCodeInvalidRequest, "neither a token nor a code")
+	}
+	return t.store.Delete(ctx, place(id))
+}
+
 // Revoke makes a token worthless for ever. What it has opened in a running
 // server ends within a second, see Follow.
 func (t *Tokens) Revoke(ctx context.Context, id string) error {

@@ -33,7 +33,8 @@ var _ Store = (*SQLite)(nil)
 // OpenSQLite opens the store in a data directory, making both where they are
 // missing: the directory 0700, the file 0600.
 func OpenSQLite(ctx context.Context, dataDir string) (*SQLite, error) {
-	return openSQLite(ctx, dataDir, time.Now)
+	s, err := openSQLite(ctx, dataDir, time.Now)
+	return s, full(err)
 }
 
 func openSQLite(ctx context.Context, dataDir string, now func() time.Time) (*SQLite, error) {
@@ -197,6 +198,10 @@ func (s *SQLite) set(ctx context.Context, tx *sql.Tx, key string, value []byte, 
 
 // write runs fn in a transaction; ErrNotFound and ErrConflict roll it back too.
 func (s *SQLite) write(ctx context.Context, fn func(*sql.Tx) error) error {
+	return full(s.transact(ctx, fn))
+}
+
+func (s *SQLite) transact(ctx context.Context, fn func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err

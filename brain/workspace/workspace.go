@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/vancetope/transfer/brain/state"
@@ -187,6 +188,10 @@ func (m *Manager) create(ctx context.Context, p Project, r CreateRequest) (Descr
 		}
 		return Descriptor{}, err
 	}
+	// A suspension that came meanwhile may have missed it.
+	if err := m.Active(p); err != nil {
+		return Descriptor{}, errors.Join(err, m.CloseDir(ctx, p, d.DirName))
+	}
 	m.log.Info("RootDir created", "tenant", d.Tenant, "project", d.ProjectID, "dir", d.DirName, "type", d.Type)
 	return d, nil
 }
@@ -286,6 +291,9 @@ func (m *Manager) place(p Project, dirName string) place {
 func diskFault(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return fault.Wrapf(common.ErrorCodePermissionDenied, err, "the workspace folder")
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fault.Wrapf(common.ErrorCodeDiskFull, err, "no room for the Brain's workspaces")
 	}
 	return fault.Wrap(common.ErrorCodeInternal, err)
 }

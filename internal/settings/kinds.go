@@ -299,7 +299,10 @@ func ParseDuration(text string) (time.Duration, error) {
 		return d, nil
 	}
 	n, err := strconv.ParseUint(days, 10, 32)
-	if err != nil || n > uint64(math.MaxInt64/(24*time.Hour)) {
+	if errors.Is(err, strconv.ErrRange) || n > uint64(math.MaxInt64/(24*time.Hour)) {
+		return 0, ErrTooLong
+	}
+	if err != nil {
 		return 0, bad
 	}
 	var more time.Duration
@@ -310,10 +313,13 @@ func ParseDuration(text string) (time.Duration, error) {
 	}
 	total := time.Duration(n)*24*time.Hour + more
 	if total < 0 {
-		return 0, errRange
+		return 0, ErrTooLong
 	}
 	return total, nil
 }
+
+// ErrTooLong is a duration that cannot be counted.
+var ErrTooLong = fmt.Errorf("is too long: at most %dd", math.MaxInt64/(24*time.Hour))
 
 // ExpandPath replaces a leading ~ by the home directory and makes the path
 // absolute.
