@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strconv"
 
 	"github.com/vancetope/transfer/internal/cli"
 	"github.com/vancetope/transfer/internal/settings"
@@ -52,7 +53,7 @@ func (c *serveCmd) Run(i invocation) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 	s.http.TLSConfig = secure
-	url := urlOf(listener, secure != nil)
+	url := urlOf(values.Brain.Listen, listener, secure != nil)
 	if err := noteAddress(ctx, s.store, url); err != nil {
 		log.Warn("token create --link will not know where this server listens", "err", err)
 	}
@@ -98,12 +99,19 @@ type ready struct {
 	Version string `json:"version"`
 }
 
-func urlOf(l net.Listener, secure bool) string {
+// urlOf is where a listener that was asked for as address can be reached. Where
+// that is every address of this machine, the system has its own way to say so.
+func urlOf(address string, l net.Listener, secure bool) string {
 	scheme := "http"
 	if secure {
 		scheme = "https"
 	}
-	return scheme + "://" + l.Addr().String()
+	at := l.Addr().String()
+	host, _, err := net.SplitHostPort(address)
+	if tcp, ok := l.Addr().(*net.TCPAddr); ok && err == nil && host != "" && tcp.IP.IsUnspecified() {
+		at = net.JoinHostPort(host, strconv.Itoa(tcp.Port))
+	}
+	return scheme + "://" + at
 }
 
 func sayReady(c console, url string) error {

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"strings"
+	"syscall"
 
 	"github.com/vancetope/transfer/internal/cli"
 )
@@ -25,11 +28,17 @@ func listen(ctx context.Context, flag, address string, clearTextAnywhere bool) (
 	}
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, errInUseOnWindows) {
+		return nil, &cli.Exit{Code: cli.InUse, Err: fmt.Errorf("%s %q is in use by another program, choose another port or stop it: %w", flag, address, err)}
+	}
 	if err != nil {
 		return nil, cli.Usagef("%s %q cannot be listened on, choose another port: %w", flag, address, err)
 	}
 	return l, nil
 }
+
+// errInUseOnWindows is WSAEADDRINUSE, a number that no other system uses.
+const errInUseOnWindows = syscall.Errno(10048)
 
 // isLoopback tells by the name alone, without asking a resolver that others
 // control. Of names only localhost is known to be this machine.

@@ -313,11 +313,15 @@ func TestADataDirectoryIsServedOnce(t *testing.T) {
 	serveOn(t, b.data)
 }
 
-func TestATakenPortIsAMistakeInTheConfiguration(t *testing.T) {
+func TestATakenPortIsExitFive(t *testing.T) {
+	home(t)
 	b := serve(t)
-	code, _, stderr := run(t, "", "serve", "--listen", strings.TrimPrefix(b.url, "http://"), "--data", filepath.Join(t.TempDir(), "d"))
-	if code != cli.Usage || !strings.Contains(stderr, "choose another port") {
-		t.Errorf("code %d, stderr %q", code, stderr)
+	taken := strings.TrimPrefix(b.url, "http://")
+	for _, flag := range []string{"--listen", "--metrics-listen"} {
+		args := []string{"serve", "--data", filepath.Join(t.TempDir(), "data"), "--listen", "127.0.0.1:0", flag, taken}
+		if code, _, stderr := run(t, "", args...); code != cli.InUse || !strings.Contains(stderr, "in use") || !strings.Contains(stderr, flag) {
+			t.Errorf("%s: %d, %q", flag, code, stderr)
+		}
 	}
 }
 

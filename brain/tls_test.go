@@ -59,6 +59,9 @@ func TestOffLoopbackABrainListensWithTLSOrWhenItIsAllowedTo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			home(t)
 			b := serveOn(t, filepath.Join(t.TempDir(), "data"), append(more, "--listen", "0.0.0.0:0")...)
+			if !strings.Contains(b.url, "://0.0.0.0:") {
+				t.Errorf("it listens on %s", b.url)
+			}
 			_, port, err := net.SplitHostPort(b.url[strings.LastIndex(b.url, "/")+1:])
 			if err != nil {
 				t.Fatal(err)
