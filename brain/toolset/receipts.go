@@ -72,8 +72,10 @@ const receiptPrefix = "receipt/"
 func (r *Receipts) once(ctx context.Context, c Caller, tool, key, arguments string, run func(context.Context) Result, refuse func(*fault.Error) Result) Result {
 	at := receiptPrefix + c.TokenID + "/" + key
 	arguments = tool + " " + arguments
-	r.mu.Lock()
-	call := r.running[at]
+	call, err := r.lockAt(ctx, at)
+	if err != nil {
+		return refuse(err)
+	}
 	if call == nil {
 		receipt, err := r.find(ctx, at)
 		if err != nil {
@@ -95,6 +97,24 @@ func (r *Receipts) once(ctx context.Context, c Caller, tool, key, arguments stri
 	call.waiting++
 	r.mu.Unlock()
 	return r.await(ctx, call, refuse)
+}
+
+// lockAt takes the lock and returns the call that runs under a key, if any. One
+// that everybody has left is not joined but waited for: it ends as cancelled.
+func (r *Receipts) lockAt(ctx context.Context, at string) (*keyedCall, *fault.Error) {
+	for {
+		r.mu.Lock()
+		call := r.running[at]
+		if call == nil || call.waiting > 0 {
+			return call, nil
+		}
+		r.mu.Unlock()
+		select {
+		case <-call.done:
+		case <-ctx.Done():
+			return nil, whyLeft(ctx)
+		}
+	}
 }
 
 func otherArguments(key string) *fault.Error {
@@ -134,16 +154,21 @@ func (r *Receipts) await(ctx context.Context, call *keyedCall, refuse func(*faul
 	call.waiting--
 	last := call.waiting == 0
 	r.mu.Unlock()
-	why := fault.From(context.Cause(ctx))
-	if errors.Is(context.Cause(ctx), context.Canceled) {
-		why = fault.New(common.ErrorCodeCancelled)
-	}
+	why := whyLeft(ctx)
 	if last {
 		call.cancel(why)
 		<-call.done // its answer names the transfer
 		return call.result
 	}
 	return refuse(why)
+}
+
+// whyLeft is why a caller waits no longer.
+func whyLeft(ctx context.Context) *fault.Error {
+	if errors.Is(context.Cause(ctx), context.Canceled) {
+		return fault.New(common.ErrorCodeCancelled)
+	}
+	return fault.From(context.Cause(ctx))
 }
 
 func (r *Receipts) find(ctx context.Context, at string) (*kept, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/vancetope/transfer/brain/state"
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/gen/frames"
+	"github.com/vancetope/transfer/internal/fault"
 )
 
 const keyedUpload = `{"localPath":"a","dirName":"d","remotePath":"b","idempotencyKey":"k1"}`
@@ -129,6 +131,47 @@ func TestCallsOfOneKeyJoinAndTheLastToGoEndsTheTransfer(t *testing.T) {
 	checked(t, "client_file_upload", await(t, calls[2])).wantCode(t, common.ErrorCodeCancelled)
 	if c := hubtest.Next[*frames.TransferComplete](f); c.Ok || *c.ErrorCode != common.ErrorCodeCancelled {
 		t.Errorf("the Foot was told %+v", c)
+	}
+}
+
+// watched tells when somebody begins to wait for its end.
+type watched struct {
+	context.Context
+	once  sync.Once
+	asked chan struct{}
+}
+
+func (w *watched) Done() <-chan struct{} {
+	w.once.Do(func() { close(w.asked) })
+	return w.Context.Done()
+}
+
+func TestACallThatEverybodyLeftIsNotJoined(t *testing.T) {
+	w, _ := withReceipts(t, time.Hour)
+	began, leave := make(chan struct{}), make(chan struct{})
+	old, cancel := context.WithCancel(t.Context())
+	refuse := func(f *fault.Error) Result { return failed(f, nil) }
+	answers := make(chan Result, 2)
+	go func() {
+		answers <- w.Receipts.once(old, Caller{}, "tool", "k", "{}", func(ctx context.Context) Result {
+			close(began)
+			<-ctx.Done()
+			<-leave // it takes its time to end
+			return Result{Failed: true}
+		}, refuse)
+	}()
+	<-began
+	cancel()
+	w.joined(t, 0)
+	waits := &watched{Context: t.Context(), asked: make(chan struct{})}
+	go func() {
+		answers <- w.Receipts.once(waits, Caller{}, "tool", "k", "{}", func(context.Context) Result { return Result{Output: []byte("2")} }, refuse)
+	}()
+	<-waits.asked
+	close(leave)
+	first, second := <-answers, <-answers
+	if first.Failed == second.Failed || string(first.Output)+string(second.Output) != "2" {
+		t.Errorf("%+v and %+v", first, second)
 	}
 }
 

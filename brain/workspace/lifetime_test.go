@@ -69,6 +69,21 @@ func TestAnUnusedRootDirGoesAfterItsLife(t *testing.T) {
 	w.gone(t, acme, "inbox")
 }
 
+func TestARootDirThatExpiredWhileNoBrainRanIsGone(t *testing.T) {
+	w := newWorld(t)
+	c := w.lived(time.Hour)
+	w.create(t, acme, "inbox")
+	w.restart(t)
+	w.lived(time.Hour).at = c.at.Add(time.Hour)
+	_, err := w.Use(t.Context(), acme, "inbox")
+	wantCode(t, err, common.ErrorCodeDirNotFound)
+	if got := w.names(t, acme); len(got) != 0 {
+		t.Errorf("expired, it is listed: %v", got)
+	}
+	w.sweep(t.Context())
+	w.gone(t, acme, "inbox")
+}
+
 func TestAUseLengthensTheLife(t *testing.T) {
 	w := newWorld(t)
 	c := w.lived(time.Hour)

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"sync"
 	"time"
@@ -45,15 +46,17 @@ func (m *Manager) Use(ctx context.Context, p Project, dirName string) (*Dir, err
 	if p.check() != nil || checkDirName(dirName) != nil {
 		return nil, fault.New(common.ErrorCodeDirNotFound)
 	}
-	if err := m.Active(p); err != nil {
-		return nil, err
-	}
 	key := siteKey{p, dirName}
 	s, err := m.enter(key)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(m.Active(p), err)
 	}
 	release := sync.OnceFunc(func() { m.leave(key, s) })
+	// Asked only now: a suspension either is seen here or empties the site of us.
+	if err := m.Active(p); err != nil {
+		release()
+		return nil, err
+	}
 	// The descriptor is read only now: from here on a closing waits for us.
 	d, err := m.descriptors.get(ctx, p, dirName)
 	if err != nil {
