@@ -389,8 +389,18 @@ func TestChunksObeyTheStricterSide(t *testing.T) {
 	}
 }
 
+func TestAFootThatCannotReadTheBrainsChunksSaysSoAndEnds(t *testing.T) {
+	b := fakebrain.New(t)
+	b.Welcome(func(w *frames.Welcome) { w.Settings.ChunkSize = 1 << 20 })
+	f := start(t, b, func(c *Config) { c.Settings.Transfer.MaxFrameSize = 64 << 10 })
+	err := f.end(t)
+	if !errors.Is(err, ErrConfiguration) || !strings.Contains(err.Error(), "chunks of 1MiB") || !strings.Contains(err.Error(), "max-frame-size here") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestTheStricterTimeoutAndTheSmallerUploadLimitCount(t *testing.T) {
-	own := settings.Transfer{ChunkSize: 100, PhaseTimeout: 10 * time.Second, MaxUploadSize: 5, MaxDownloadSize: 7}
+	own := settings.Transfer{ChunkSize: 100, MaxFrameSize: 4 << 20, PhaseTimeout: 10 * time.Second, MaxUploadSize: 5, MaxDownloadSize: 7}
 	brain := frames.WelcomeSettings{ChunkSize: 200, MaxFrameSize: 1 << 20, PhaseTimeoutMs: 3000, MaxUploadSize: 9, MaxDownloadSize: 1}
 	got, err := agree(own, brain)
 	if err != nil || got.phaseTimeout != 3*time.Second || got.maxUpload != 5 || got.maxDownload != 7 || got.chunkSize != 100 {

@@ -69,7 +69,17 @@ const frameSlack = 1 << 10
 
 // agree takes the Brain's chunk size and phase timeout unless our own are
 // stricter, and keeps a chunk's frame below what the Brain reads.
+//
+// What the Brain sends cannot be made smaller from here: hello has no field for
+// it. A Foot whose frames cannot hold it says so, or every download would end the
+// connection.
 func agree(own settings.Transfer, brain frames.WelcomeSettings) (terms, error) {
+	need := int64(base64.StdEncoding.EncodedLen(int(min(brain.ChunkSize, own.MaxFrameSize)))) + frameSlack
+	if need > own.MaxFrameSize {
+		return terms{}, fmt.Errorf("%w: the Brain sends chunks of %s, and this Foot reads messages of at most %s: "+
+			"raise vance.transfer.max-frame-size here to twice the chunks, or lower vance.transfer.chunk-size at the Brain",
+			ErrConfiguration, settings.FormatSize(brain.ChunkSize), settings.FormatSize(own.MaxFrameSize))
+	}
 	t := terms{
 		phaseTimeout:    stricter(own.PhaseTimeout, time.Duration(brain.PhaseTimeoutMs)*time.Millisecond),
 		maxUpload:       min(own.MaxUploadSize, brain.MaxUploadSize),
