@@ -23,6 +23,27 @@ type terms struct {
 	people bool
 }
 
+// sendLimit names the setting that bounds what this side sends, and where it is.
+func (t terms) sendLimit() string {
+	if t.people {
+		return "vance.transfer.max-download-size at the Brain"
+	}
+	return "vance.transfer.max-upload-size, the smaller of the Foot's and the Brain's"
+}
+
+// receiveLimit does so for what this side receives.
+func (t terms) receiveLimit() string {
+	if t.people {
+		return "vance.transfer.max-upload-size at the Brain"
+	}
+	return "vance.transfer.max-download-size at the Foot"
+}
+
+// tooLarge says which setting a file is too large for.
+func tooLarge(size, limit int64, setting string) *fault.Error {
+	return fault.Newf(common.ErrorCodeSizeLimit, "the file has %d bytes, at most %d may be transferred (%s)", size, limit, setting)
+}
+
 func (s *Session) terms() terms {
 	return terms{
 		cancel: s.cfg.Features.Has(frames.FeatureCancel),

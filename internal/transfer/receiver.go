@@ -249,7 +249,7 @@ func (r receiver) judgeInit(ev event) (receiver, []effect) {
 	case r.request != nil && !samePlace(r.request, f):
 		return r.failWith(fault.Newf(common.ErrorCodeInvalidRequest, "the file was to go to another place"))
 	case f.TotalSize > r.limit:
-		return r.failWith(fault.New(common.ErrorCodeSizeLimit))
+		return r.failWith(tooLarge(f.TotalSize, r.limit, r.terms.receiveLimit()))
 	}
 	r.total, r.hash = f.TotalSize, *f.Hash
 	wanted := *f
@@ -501,9 +501,9 @@ func (r receiver) timeOut(event) (receiver, []effect) {
 	case r.state == recvOpening:
 		return r.failWith(fault.New(common.ErrorCodeInitTimeout))
 	case r.state == recvFinishing:
-		return r.failWith(fault.Newf(common.ErrorCodeCompleteTimeout, "the disk took too long"))
+		return r.failWith(fault.Newf(common.ErrorCodeCompleteTimeout, "the disk took too long, or this program stood still"))
 	case r.queued > 0:
-		return r.failWith(fault.Newf(common.ErrorCodeChunkTimeout, "the disk took too long"))
+		return r.failWith(fault.Newf(common.ErrorCodeChunkTimeout, "the disk took too long, or this program stood still"))
 	}
 	return r.failWith(fault.New(common.ErrorCodeChunkTimeout))
 }

@@ -192,7 +192,7 @@ func (s sender) begin(event) (sender, []effect) {
 // before anybody is asked about it.
 func (s sender) judgeSize(ev event) (sender, []effect) {
 	if ev.n > s.limit {
-		return s.failWith(fault.New(common.ErrorCodeSizeLimit))
+		return s.failWith(tooLarge(ev.n, s.limit, s.terms.sendLimit()))
 	}
 	s.offer = ev.init
 	if ev.asks {
