@@ -45,8 +45,12 @@ func TestClearTextToATLSListenerReachesNoBrain(t *testing.T) {
 	b := serve(t, "--tls-cert", cert, "--tls-key", key)
 	code, _, stderr := run(t, "", "call", "client_list", "{}", "--token-file", b.token(t, "agent"),
 		"--url", "http://"+strings.TrimPrefix(b.url, "https://"))
-	if code != cli.Unreachable && code != cli.Failed {
+	if code != cli.Unreachable || !strings.Contains(stderr, "use https://") {
 		t.Errorf("%d, %s", code, stderr)
+	}
+	code, _, stderr = run(t, "", "call", "client_list", "{}", "--token-file", b.token(t, "agent"), "--url", b.url)
+	if code != cli.Unreachable || !strings.Contains(stderr, "--ca-file") {
+		t.Errorf("an unknown authority: %d, %s", code, stderr)
 	}
 }
 

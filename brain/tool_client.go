@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,15 +139,37 @@ func (r *road) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := r.below.RoundTrip(request)
 	switch {
 	case err != nil:
-		r.note(&unreachableError{err})
+		r.note(&unreachableError{withRemedy(err)})
 	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden:
 		r.note(&refusedError{response.StatusCode, reason(response)})
 	case response.StatusCode == http.StatusServiceUnavailable, response.StatusCode == http.StatusBadGateway:
 		r.note(&unreachableError{errors.New(reason(response))})
+	case response.StatusCode == http.StatusBadRequest && request.URL.Scheme == "http" && speaksTLS(response):
+		r.note(&unreachableError{errors.New("it is reached with TLS only: use https:// in --url")})
 	case response.StatusCode == http.StatusNotFound && request.Header.Get(sessionHeader) == "":
 		r.note(&unreachableError{fmt.Errorf("there is no Brain at this address: %s", reason(response))})
 	}
 	return response, err
+}
+
+// withRemedy adds to an error what most likely mends it.
+func withRemedy(err error) error {
+	var unknown x509.UnknownAuthorityError
+	if errors.As(err, &unknown) {
+		return fmt.Errorf("%w (if it is an authority of your own, name its file with --ca-file)", err)
+	}
+	return err
+}
+
+// speaksTLS reports whether the answer is that of a server which expected TLS:
+// the library has a fixed text for it.
+func speaksTLS(response *http.Response) bool {
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxReason))
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(text), response.Body), response.Body}
+	return err == nil && bytes.Contains(text, []byte("HTTP request to an HTTPS server"))
 }
 
 // note keeps the first trouble: later ones follow from it.

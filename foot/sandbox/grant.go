@@ -7,6 +7,7 @@ import (
 
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/rootfs"
+	"github.com/vancetope/transfer/internal/safetext"
 	"github.com/vancetope/transfer/internal/settings"
 )
 
@@ -51,7 +52,7 @@ func (s *Sandbox) openGrants(grants []Grant) error {
 		}
 		f, err := s.openGrant(g)
 		if err != nil {
-			return fmt.Errorf("the folder of %s: %w", g.Name, err)
+			return fmt.Errorf("the folder of %s, %s: %w (it has to be there; behind it only :ro or :rw may stand)", g.Name, safetext.Quote(g.Path), err)
 		}
 		s.grants = append(s.grants, f)
 	}

@@ -163,7 +163,11 @@ func dialFailed(err error, response *http.Response) *DialError {
 		return failed
 	}
 	status := response.StatusCode
-	said := errorBody(response.Body)
+	body, said := errorBody(response.Body)
+	if status == http.StatusBadRequest && strings.Contains(body, "HTTP request to an HTTPS server") {
+		return &DialError{Kind: DialNotBrain, Status: status,
+			Fault: fault.Texted(common.ErrorCodeHandshakeFailed, "the Brain is reached with TLS only: use https:// or wss://")}
+	}
 	refuse := func(kind DialKind, code common.ErrorCode, otherwise string) *DialError {
 		if said == "" {
 			said = otherwise
@@ -184,16 +188,17 @@ func dialFailed(err error, response *http.Response) *DialError {
 	}
 }
 
-// errorBody returns the text of an HTTP error body, "" if it has none.
-func errorBody(r io.Reader) string {
-	var body struct {
+// errorBody returns the beginning of an HTTP body, and the text of its error, "" if
+// it has none.
+func errorBody(r io.Reader) (body, said string) {
+	var answer struct {
 		Error string `json:"error"`
 	}
 	b, err := io.ReadAll(io.LimitReader(r, 4096))
-	if err != nil || json.Unmarshal(bytes.TrimSpace(b), &body) != nil {
-		return ""
+	if err != nil || json.Unmarshal(bytes.TrimSpace(b), &answer) != nil {
+		return string(b), ""
 	}
-	return printable(body.Error)
+	return string(b), printable(answer.Error)
 }
 
 // awaitWelcome sends hello and reads the answer.

@@ -81,6 +81,7 @@ func TestFailuresOfTheUpgradeAreSorted(t *testing.T) {
 		{"502 of a proxy", answer(502, ``), DialUnavailable, common.ErrorCodeDraining, "Bad Gateway"},
 		{"404", answer(404, `{"error":"not found"}`), DialNotBrain, common.ErrorCodeHandshakeFailed, "404"},
 		{"400", answer(400, `{"error":"no subprotocol"}`), DialNotBrain, common.ErrorCodeHandshakeFailed, "no subprotocol"},
+		{"clear text to a server with TLS", answer(400, "Client sent an HTTP request to an HTTPS server.\n"), DialNotBrain, common.ErrorCodeHandshakeFailed, "use https://"},
 		{"200", answer(200, `hello`), DialNotBrain, common.ErrorCodeHandshakeFailed, "200"},
 		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) }, DialNotBrain, common.ErrorCodeHandshakeFailed, "302"},
 		{"a text for terminals", answer(403, `{"error":"\u001b[31mred\n"}`), DialRefused, common.ErrorCodeAccessDenied, "[31mred"},

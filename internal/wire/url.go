@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -28,6 +29,11 @@ func BrainURL(brain, tenant string) (*url.URL, error) {
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("the Brain's URL must not have a user, a query or a fragment")
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return nil, fmt.Errorf("the Brain's URL has no port between 1 and 65535: %q", brain)
+		}
 	}
 	return u.JoinPath("brain", url.PathEscape(tenant), "ws"), nil
 }
