@@ -36,6 +36,9 @@ var advice = map[common.ErrorCode]string{
 	common.ErrorCodePermissionDenied:   "The file system forbids it; ask the person.",
 	common.ErrorCodeDeclined:           "The person did not agree; ask before you call again.",
 	common.ErrorCodeDraining:           "The server restarts: call again in a minute.",
+	common.ErrorCodeQuota:              "Close RootDirs that are not needed any more, or write less.",
+	common.ErrorCodeProjectSuspended:   "An operator has stopped this project: ask the person.",
+	common.ErrorCodeUnsupported:        "It cannot be done in this way: the error says what can.",
 	common.ErrorCodeInternal:           "This is a fault of the server; its log knows more.",
 }
 
