@@ -117,7 +117,7 @@ func (m *move) stage(init *frames.TransferInit, place *loan) (*transfer.Incoming
 		OnExisting: rootfs.OnExisting(m.OnExisting)})
 	if err != nil {
 		place.giveBack()
-		return nil, err
+		return nil, fault.At(err, remotePath)
 	}
 	return &transfer.Incoming{Staging: staging{file}, Path: m.told(), Release: place.giveBack}, nil
 }
@@ -155,11 +155,14 @@ func (h *Hub) Download(ctx context.Context, p workspace.Project, r Request) (tra
 	return result, err
 }
 
+// remotePath is the path that a caller knows by this name.
+const remotePath = "remotePath in the RootDir"
+
 // probe reports why the file could not be sent.
 func (m *move) probe() error {
 	source, err := m.dir.Root.OpenSource(m.path)
 	if err != nil {
-		return err
+		return fault.At(err, remotePath)
 	}
 	return source.Close()
 }
@@ -172,7 +175,7 @@ func (m *move) source(place *loan) (*transfer.Outgoing, error) {
 	source, err := m.dir.Root.OpenSource(m.path)
 	if err != nil {
 		place.giveBack()
-		return nil, err
+		return nil, fault.At(err, remotePath)
 	}
 	return &transfer.Outgoing{Source: source, Name: m.path.String(), Release: place.giveBack}, nil
 }
@@ -187,6 +190,7 @@ func (h *Hub) prepare(ctx context.Context, p workspace.Project, r Request) (*mov
 		return nil, err
 	}
 	clean, err := rootfs.CleanPath(r.RemotePath)
+	err = fault.At(err, remotePath)
 	if err == nil {
 		_, err = parseAttrs(r.Attrs)
 	}

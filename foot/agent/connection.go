@@ -153,6 +153,9 @@ func (c *connection) stop(served <-chan error) error {
 	return errStopped
 }
 
+// localPath is the path that a caller knows by this name.
+const localPath = "localPath at the Foot"
+
 // accept finds the place of a file that the Brain sends: the sandbox says where
 // it may go, and the person whether it may come where they want to be asked.
 func (c *connection) accept(ctx context.Context, init *frames.TransferInit) (*transfer.Incoming, error) {
@@ -165,7 +168,7 @@ func (c *connection) accept(ctx context.Context, init *frames.TransferInit) (*tr
 	}
 	reserved, err := c.project.Reserve(init.Target, options)
 	if err != nil {
-		return nil, err
+		return nil, fault.At(err, localPath)
 	}
 	p := &place{Reservation: reserved, id: init.TransferID}
 	in := &transfer.Incoming{Path: reserved.Path, Release: p.release, Stage: p.stage}
@@ -212,7 +215,7 @@ type place struct {
 func (p *place) stage(context.Context) (transfer.Staging, error) {
 	target, err := p.Stage(p.id)
 	if err != nil {
-		return nil, err
+		return nil, fault.At(err, localPath)
 	}
 	p.target = target
 	return staging{target.Staging, target.Told}, nil
@@ -243,7 +246,7 @@ func (s staging) Publish(ctx context.Context) (string, error) {
 func (c *connection) serve(_ context.Context, req *frames.ClientFileUploadRequest) (*transfer.Outgoing, error) {
 	source, path, err := c.project.OpenSource(req.LocalPath)
 	if err != nil {
-		return nil, err
+		return nil, fault.At(err, localPath)
 	}
 	ask, err := c.ask(approval.Question{ID: req.TransferID, Path: path, Bytes: source.Size()})
 	if err != nil {

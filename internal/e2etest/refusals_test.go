@@ -55,9 +55,9 @@ func TestACallThatMustFailSaysWhyAndLeavesEverythingAsItWas(t *testing.T) {
 		{"up: dangling link as target", upload, up("file.txt", "dangling"), "symlink_not_allowed", noLink},
 		{"up: link as parent of the target", upload, up("file.txt", "parent/new"), "symlink_not_allowed", noLink},
 		{"up: unknown dirName", upload, map[string]any{"localPath": "file.txt", "dirName": "nowhere", "remotePath": "new"}, "dir_not_found", "dirName not found"},
-		{"up: missing local file", upload, up("missing.txt", "new"), "not_found", "file not found"},
+		{"up: missing local file", upload, up("missing.txt", "new"), "not_found", "file not found: localPath at the Foot"},
 		{"up: a folder as source", upload, up("folder", "new"), "not_regular_file", "not a regular file"},
-		{"up: a folder as target", upload, up("file.txt", "folder"), "invalid_path", "is a directory"},
+		{"up: a folder as target", upload, up("file.txt", "folder"), "invalid_path", "is a directory (remotePath in the RootDir)"},
 		{"up: above the size limit", upload, up("large.bin", "old.txt"), "size_limit", "exceeds size limit"},
 		{"up: a Foot that is not there", upload, map[string]any{"localPath": "file.txt", "dirName": dir, "remotePath": "new", "foot": "phone"}, "no_foot", "no Foot is connected"},
 		{"up: an argument that does not exist", upload, map[string]any{"localPath": "file.txt", "dirName": dir, "remotePath": "new", "overwrite": true}, "invalid_request", "overwrite"},
@@ -73,9 +73,9 @@ func TestACallThatMustFailSaysWhyAndLeavesEverythingAsItWas(t *testing.T) {
 		{"down: dangling link as target", download, up("dangling", "file.txt"), "symlink_not_allowed", noLink},
 		{"down: link as parent of the target", download, up("parent/new", "file.txt"), "symlink_not_allowed", noLink},
 		{"down: unknown dirName", download, map[string]any{"localPath": "new", "dirName": "nowhere", "remotePath": "file.txt"}, "dir_not_found", "dirName not found"},
-		{"down: missing remote file", download, up("new", "missing.txt"), "not_found", "file not found"},
+		{"down: missing remote file", download, up("new", "missing.txt"), "not_found", "file not found: remotePath in the RootDir"},
 		{"down: a folder as source", download, up("new", "folder"), "not_regular_file", "not a regular file"},
-		{"down: a folder as target", download, up("folder", "file.txt"), "invalid_path", "is a directory"},
+		{"down: a folder as target", download, up("folder", "file.txt"), "invalid_path", "is a directory (localPath at the Foot)"},
 		{"down: above the size limit", download, up("old.txt", "large.bin"), "size_limit", "exceeds size limit"},
 	}
 
