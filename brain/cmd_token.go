@@ -24,7 +24,7 @@ type tokenCreateCmd struct {
 	Role    string `help:"What the token is for: ${enum}." required:"" enum:"foot,agent,user" placeholder:"ROLE"`
 	Name    string `help:"Who holds it; for a Foot the name agents call it by." required:"" placeholder:"NAME"`
 	TTL     string `name:"ttl" help:"How long the token is good, such as 90d or 8h; by default for ever." placeholder:"DURATION"`
-	Access  string `help:"What an agent or a user may do to the workspace: read or edit; default edit." enum:"read,edit," default:"" placeholder:"LEVEL"`
+	Access  string `help:"What an agent or a user may do to the workspace: read or edit; default edit." enum:"read,edit" default:"edit" placeholder:"LEVEL"`
 
 	Link      bool    `help:"Print a one-time link for foot login instead of a token, which is made when the link is used."`
 	LinkTTL   string  `name:"link-ttl" help:"How long the link is good, at most 7d; default 10m." placeholder:"DURATION"`

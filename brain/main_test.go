@@ -246,6 +246,7 @@ func TestMistakesInTheCommandLineAndConfigurationExitWith2(t *testing.T) {
 		"a token of the past":      {with(token, "--role", "foot", "--ttl", "-1h"), "--ttl"},
 		"a token for some time":    {with(token, "--role", "foot", "--ttl", "a while"), "--ttl"},
 		"a token to write":         {with(token, "--role", "agent", "--access", "write"), "--access"},
+		"a token to do nothing":    {with(token, "--role", "agent", "--access="), "--access"},
 		"a Foot's token to read":   {with(token, "--role", "foot", "--access", "read"), "foot run --access"},
 		"revoking nothing":         {[]string{"token", "revoke", "--data", data}, "id"},
 		"token of a bad tenant":    {with(token, "--role", "foot", "--tenant", "a/b"), "tenant"},

@@ -3,6 +3,7 @@ package settings
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -44,7 +45,25 @@ func (e *unknown) Error() string {
 	if e.nearest != "" {
 		return text + ": did you mean " + e.nearest + "? otherwise remove it"
 	}
+	if e.all == "" {
+		return text + ": remove it"
+	}
 	return text + ": remove it; the settings are " + e.all
+}
+
+// listOnce leaves the list of what there is to the last of many unknown names of
+// one kind: it is long.
+func listOnce(problems []error) {
+	listed := map[string]bool{}
+	for _, problem := range slices.Backward(problems) {
+		if e, ok := problem.(*unknown); ok && e.nearest == "" {
+			if listed[e.all] {
+				e.all = ""
+			} else {
+				listed[e.all] = true
+			}
+		}
+	}
 }
 
 func unknownName(name, where string) error {

@@ -160,6 +160,7 @@ func Load(o Options) (*Settings, error) {
 		s.derive()
 		problems = s.crossCheck()
 	}
+	listOnce(problems)
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}

@@ -231,6 +231,13 @@ func TestWhatIsWrongIsRefusedWithNameValueRangeAndRemedy(t *testing.T) {
 	}
 }
 
+func TestTheListOfSettingsIsToldOnceHoweverManyNamesAreUnknown(t *testing.T) {
+	_, err := fromYAML(t, "server.port: 80\nserver.host: x\nserver.name: y\n")
+	if err == nil || strings.Count(err.Error(), "the settings are") != 1 || strings.Count(err.Error(), "remove it") != 3 {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestAllThatIsWrongIsToldAtOnce(t *testing.T) {
 	_, err := fromYAML(t, "vance.transfer: {chunk-size: 0, ping-interval: 0s, nope: 1}\n")
 	for _, part := range []string{"chunk-size", "ping-interval", "nope"} {
