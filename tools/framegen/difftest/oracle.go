@@ -19,6 +19,7 @@ type Oracle struct {
 	set    *schema.Set
 	frames map[string]string // tag to file
 	types  map[string]*spec.Type
+	files  schemaFiles
 	asked  map[question]error
 }
 
@@ -40,7 +41,7 @@ func NewOracle(m *spec.Model) (*Oracle, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Oracle{set: set, frames: map[string]string{}, types: map[string]*spec.Type{}}
+	o := &Oracle{set: set, frames: map[string]string{}, types: map[string]*spec.Type{}, files: filesOf(m)}
 	for _, f := range m.Frames {
 		o.frames[f.Tag], o.types[f.Tag] = f.Type.Node.File, f.Type
 	}
@@ -134,7 +135,7 @@ func (o *Oracle) Compare(s Subject, text []byte) Verdict {
 			}
 			return Verdict{Difference: fmt.Sprintf("too strict: %v", err)}
 		}
-		return Verdict{Difference: misplaced(err, want)}
+		return Verdict{Difference: o.misplaced(err, want)}
 	}
 	if want != nil {
 		return Verdict{Accepted: true, Difference: fmt.Sprintf("too lax: the schema says %v", want)}

@@ -12,37 +12,39 @@ import (
 
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/gen/frames"
+	"github.com/vancetope/transfer/schema"
 )
 
 // misplaced says how a refusal names another place or rule than the schemas, which
-// refuse the text too; "" if it names one of those that they find broken. A
-// text that is not I-JSON, and a number that is not looked at, have no place there.
-func misplaced(refusal, want error) string {
+// refuse the text too, or another code than they give to the rule; "" if it names
+// one of those that they find broken. A text that is not I-JSON, and a number that is not looked at, have no place there.
+func (o *Oracle) misplaced(refusal, want error) string {
 	var schemas *jsonschema.ValidationError
 	if !errors.As(want, &schemas) {
 		return ""
 	}
-	place, rule := placeOf(refusal)
+	place, rule, code := placeOf(refusal)
 	if rule == "numberForm" {
 		return ""
 	}
 	found := places(schemas)
 	if slices.Contains(found, fault{place, rule}) {
-		return ""
+		file, _, _ := strings.Cut(strings.TrimPrefix(schemas.SchemaURL, schema.Base), "#")
+		return o.files.miscoded(file, place, rule, code)
 	}
 	return fmt.Sprintf("refused at %q for its %s, where the schemas find %q", place, rule, found)
 }
 
-func placeOf(refusal error) (place, rule string) {
+func placeOf(refusal error) (place, rule, code string) {
 	var ofFrame *frames.DecodeError
 	var ofTool *common.DecodeError
 	switch {
 	case errors.As(refusal, &ofFrame):
-		return ofFrame.Place, ofFrame.Rule
+		return ofFrame.Place, ofFrame.Rule, string(ofFrame.Code)
 	case errors.As(refusal, &ofTool):
-		return ofTool.Place, ofTool.Rule
+		return ofTool.Place, ofTool.Rule, string(ofTool.Code)
 	}
-	return "", ""
+	return "", "", ""
 }
 
 // fault is a place and the keyword that is broken there.
