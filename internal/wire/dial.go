@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/gorilla/websocket"
 
@@ -118,12 +119,16 @@ func (cfg *DialConfig) upgrade(ctx context.Context, address string) (*websocket.
 	}
 	ws, response, err := dialer.DialContext(ctx, address, http.Header{"Authorization": {"Bearer " + cfg.Token}})
 	interrupted := stop != nil && !stop()
+	if err != nil && response == nil && ctx.Err() != nil {
+		// The socket was closed under it, which would be all that err says.
+		return nil, nil, unreachable(noAnswer{cfg.PhaseTimeout, errors.Join(ctx.Err(), err)})
+	}
 	if err != nil {
 		return nil, nil, dialFailed(err, response)
 	}
 	if interrupted {
 		m.closeSocket()
-		return nil, nil, unreachable(ctx.Err())
+		return nil, nil, unreachable(noAnswer{cfg.PhaseTimeout, ctx.Err()})
 	}
 	if ws.Subprotocol() != Subprotocol {
 		m.closeSocket()
@@ -135,6 +140,15 @@ func (cfg *DialConfig) upgrade(ctx context.Context, address string) (*websocket.
 	}
 	return ws, m, nil
 }
+
+// noAnswer is a server that took too long.
+type noAnswer struct {
+	limit time.Duration
+	cause error
+}
+
+func (e noAnswer) Error() string { return "no answer within " + e.limit.String() }
+func (e noAnswer) Unwrap() error { return e.cause }
 
 func unreachable(err error) *DialError {
 	return &DialError{

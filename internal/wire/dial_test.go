@@ -136,6 +136,20 @@ func TestHostThatDoesNotListenIsUnreachable(t *testing.T) {
 	}
 }
 
+func TestServerThatDoesNotAnswerIsToldAsThat(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close() // accepts by itself, and nobody reads
+	_, _, err = Dial(t.Context(), DialConfig{URL: "ws://" + ln.Addr().String(), Tenant: "acme", Hello: testHello(),
+		Config: Config{PhaseTimeout: 100 * time.Millisecond}})
+	var failed *DialError
+	if !errors.As(err, &failed) || failed.Kind != DialUnreachable || !strings.Contains(err.Error(), "no answer within 100ms") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestPortThatSpeaksNoHTTPIsNoBrain(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
