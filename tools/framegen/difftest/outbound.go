@@ -17,8 +17,9 @@ import (
 	"github.com/vancetope/transfer/gen/frames"
 )
 
-// CompareOutbound holds Validate against what the schema says of the encoding, and
-// says how they disagree, "" if they do not.
+// CompareOutbound holds Validate against what the schema says of the encoding, the
+// place, the rule and the code included, and says how they disagree, "" if they do
+// not.
 func (o *Oracle) CompareOutbound(s Subject, m Message) (valid bool, difference string) {
 	invalid := m.Validate()
 	text, err := m.AppendJSON(nil)
@@ -34,7 +35,10 @@ func (o *Oracle) CompareOutbound(s Subject, m Message) (valid bool, difference s
 	if (invalid == nil) != (err == nil) {
 		return invalid == nil, fmt.Sprintf("Validate says %v, the schema says %v of %.200s", invalid, err, text)
 	}
-	return invalid == nil, ""
+	if invalid != nil {
+		return false, o.misplaced(invalid, err)
+	}
+	return true, ""
 }
 
 // parts holds the objects in a message against the whole: each encodes to a part
