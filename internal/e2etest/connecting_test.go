@@ -397,3 +397,25 @@ func TestARestartOfTheBrainInTheMiddleIsSurvivedOrTold(t *testing.T) {
 		}
 	}
 }
+
+func TestATokenThatMayOnlyReadIsToldAndGivenOnlyThat(t *testing.T) {
+	t.Parallel()
+	w := NewWorld(t, WorldOptions{NoFoot: true})
+	reader := w.Brain.Token(t, w.Tenant, w.Project, "agent", "reader", "--access", "read")
+	c := ConnectMCP(t, "go", "modern", servers(t, w.Brain, reader)["stdio"])
+	told := c.Tools(t)
+	for _, tool := range []string{"client_file_upload", "workspace_create_ephemeral_dir", "workspace_close_dir", "workspace_close_scope", "workspace_write_file"} {
+		if told[tool] != nil {
+			t.Errorf("%s is listed", tool)
+		}
+	}
+	if told["workspace_read_file"] == nil || told["client_file_download"] == nil {
+		t.Errorf("%d tools are listed", len(told))
+	}
+	if r := c.Call(t, "workspace_create_ephemeral_dir", map[string]any{}); r.ErrorCode != "access_denied" {
+		t.Errorf("a call of what is not listed: %s", r)
+	}
+	if err := c.Close(); err != nil {
+		t.Errorf("the bridge ended with %v", err)
+	}
+}
