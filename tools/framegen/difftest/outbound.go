@@ -153,7 +153,7 @@ func vary(v reflect.Value, place string, try func(string)) {
 
 func varySlice(v reflect.Value, place string, try func(string)) {
 	saved := reflect.ValueOf(v.Interface())
-	for _, n := range []int{1, 63, 64, 65, 255, 256, 257, 999, 1000, 1001} {
+	for _, n := range []int{1, 15, 16, 17, 63, 64, 65, 255, 256, 257, 999, 1000, 1001} {
 		long := reflect.MakeSlice(v.Type(), 0, n)
 		for range n {
 			long = reflect.Append(long, saved.Index(0))
@@ -173,7 +173,7 @@ var stringVariants = []string{
 }
 
 var intVariants = []int64{
-	math.MinInt64, -(1 << 53), -(1<<53 - 1), -1, 0, 1, 2, 100, 999, 1000, 1001, 65535, 65536, 1048576, 1048577, 67108864, 67108865, 86400000, 86400001, 1<<53 - 1, 1 << 53, math.MaxInt64,
+	math.MinInt64, -(1 << 53), -(1<<53 - 1), -1, 0, 1, 2, 100, 999, 1000, 1001, 65535, 65536, 262143, 262144, 262145, 1048576, 1048577, 67108864, 67108865, 86400000, 86400001, 1<<53 - 1, 1 << 53, math.MaxInt64,
 }
 
 // variants are values of a type worth trying.

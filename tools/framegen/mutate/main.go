@@ -31,16 +31,17 @@ const known = "tools/framegen/MUTANTS.md"
 func main() {
 	sample := flag.Int("sample", 0, "try only so many mutants, drawn by -seed (0: all)")
 	seed := flag.Uint64("seed", 1, "which sample")
+	kind := flag.String("kind", "", "try only mutants of the kinds with these names, with commas between")
 	edits := flag.Int("edits", 20_000, "random edits, besides the instances at every limit")
 	report := flag.String("report", "", "write the verdict of every mutant there, as text")
 	flag.Parse()
-	if err := run(*sample, *seed, *edits, *report); err != nil {
+	if err := run(*kind, *sample, *seed, *edits, *report); err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(1)
 	}
 }
 
-func run(sample int, seed uint64, edits int, report string) error {
+func run(kind string, sample int, seed uint64, edits int, report string) error {
 	explained, err := readKnown(known)
 	if err != nil {
 		return fmt.Errorf("%w; run it at the top of the repository", err)
@@ -55,6 +56,9 @@ func run(sample int, seed uint64, edits int, report string) error {
 		return err
 	}
 	picked := b.mutants
+	if kinds := strings.Split(kind, ","); kind != "" {
+		picked = slices.DeleteFunc(slices.Clone(picked), func(m mutant) bool { return !slices.Contains(kinds, m.Kind) })
+	}
 	if sample > 0 && sample < len(picked) {
 		picked = slices.Clone(picked)
 		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(picked), func(i, j int) { picked[i], picked[j] = picked[j], picked[i] })

@@ -210,6 +210,7 @@ func (f *finder) call(n *ast.CallExpr) {
 			}
 		case *ast.BasicLit:
 			f.literal(n, i, arg, what)
+			f.told(n, i, arg, what)
 		case *ast.UnaryExpr:
 			f.bound(n, arg, what, f.text(arg))
 		}
@@ -232,6 +233,29 @@ func (f *finder) literal(n *ast.CallExpr, i int, arg *ast.BasicLit, what string)
 	case arg.Kind == token.STRING && (fun == "append" || fun == "s.Fixed") && i == len(n.Args)-1:
 		f.wrap(arg, fmt.Sprintf("wirejson.Other(%d, ", f.add("names", what+" misspelt")), ")")
 	}
+}
+
+// told changes what a refusal says: its code, its place, and the rule that it
+// names. Empty codes are none, so they become one.
+func (f *finder) told(n *ast.CallExpr, i int, arg *ast.BasicLit, what string) {
+	fun := f.text(n.Fun)
+	if s, ok := n.Fun.(*ast.SelectorExpr); ok && fun != "wirejson.New" && fun != "wirejson.Missing" {
+		fun = s.Sel.Name
+	}
+	kind := map[string]string{
+		"CodedAny 0": "codes", "Coded 1": "codes", "wirejson.Missing 1": "codes",
+		"At 0": "places", "Duplicate 0": "places", "wirejson.Missing 0": "places",
+		"wirejson.New 0": "rules",
+	}[fmt.Sprint(fun, " ", i)]
+	if kind == "" {
+		return
+	}
+	other := fmt.Sprintf("wirejson.Other(%d, ", f.add(kind, what+" with another "+arg.Value))
+	if kind == "rules" {
+		f.wrap(arg, "wirejson.Rule("+other, "))")
+		return
+	}
+	f.wrap(arg, other, ")")
 }
 
 func (f *finder) bound(n *ast.CallExpr, arg ast.Expr, what, literal string) {
