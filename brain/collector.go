@@ -7,4 +7,4 @@ package main
 // as heap and are never touched, so that the system has no memory for them; what
 // they cost is that up to as much again of garbage may lie about. A larger heap
 // makes them meaningless, which a percentage or a limit would not.
-var heapFloor = make([]byte, 16<<20)
+var heapFloor = make([]byte, 8<<20)
