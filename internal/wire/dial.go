@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -119,8 +120,9 @@ func (cfg *DialConfig) upgrade(ctx context.Context, address string) (*websocket.
 	}
 	ws, response, err := dialer.DialContext(ctx, address, http.Header{"Authorization": {"Bearer " + cfg.Token}})
 	interrupted := stop != nil && !stop()
-	if err != nil && response == nil && ctx.Err() != nil {
-		// The socket was closed under it, which would be all that err says.
+	if err != nil && response == nil && (ctx.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded)) {
+		// The socket was closed under it, or its deadline came a moment before the
+		// context's: that would be all that err says.
 		return nil, nil, unreachable(noAnswer{cfg.PhaseTimeout, errors.Join(ctx.Err(), err)})
 	}
 	if err != nil {
