@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vancetope/transfer/gen/api"
+	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/gen/frames"
 )
 
@@ -87,8 +88,13 @@ func TestThePathOfAnotherFeatureIsNotRead(t *testing.T) {
 
 func TestALimitOutsideItsBoundsIsRefused(t *testing.T) {
 	for limit, valid := range map[int64]bool{0: false, 1: true, 2: true, 999: true, 1000: true, 1001: false} {
-		if err := (api.ListTransfersParams{Limit: &limit}).Validate(); (err == nil) != valid {
+		err := (api.ListTransfersParams{Limit: &limit}).Validate()
+		if (err == nil) != valid {
 			t.Errorf("limit %d: %v", limit, err)
+		}
+		var refused *common.DecodeError
+		if !valid && (!errors.As(err, &refused) || refused.Place != "/limit") {
+			t.Errorf("limit %d: the refusal %v names another place than /limit", limit, err)
 		}
 	}
 	if err := (api.ListTransfersParams{}).Validate(); err != nil {
