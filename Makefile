@@ -43,12 +43,13 @@ schema-diff: setup-go
 schema-baseline: setup-go
 	@go run ./tools/schemadiff -baseline -name='$(NAME)'
 
-##   make build     bin/brain and bin/foot
+##   make build     bin/brain, bin/foot, bin/bench and bin/conformance
 .PHONY: build
 build: setup-go
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/brain$(EXE) ./brain
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/foot$(EXE) ./foot
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/bench$(EXE) ./tools/bench
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/conformance$(EXE) ./tools/conformance
 
 ##   make demo      a file to the Brain and back through an LLM client's session; FILE=path sends another
 # FILE goes through untouched, whatever its name holds: make must not expand it.

@@ -60,7 +60,7 @@ var table = []Setting{
 		Doc:  "Largest WebSocket message that is read from the peer.",
 		kind: size{64 * kib, 64 * mib, func(s *Settings) *int64 { return &s.Transfer.MaxFrameSize }}},
 	{Name: "vance.transfer.ping-interval", Default: "20s", Program: both,
-		Doc:  "How often a connection is pinged; two unanswered pings end it.",
+		Doc:  "How often a connection is pinged; two unanswered pings end it. A Foot pings as often as its Brain unless this is shorter.",
 		kind: duration{time.Second, 5 * time.Minute, func(s *Settings) *time.Duration { return &s.Transfer.PingInterval }}},
 	{Name: "vance.transfer.max-concurrent", Default: "16", Program: ForBrain,
 		Doc:  "How many transfers of one Foot run at once; more wait.",

@@ -144,6 +144,22 @@ func TestAFinishWhileStreamingRemovesTheStaging(t *testing.T) {
 	})
 }
 
+// The sender of a refused offer closes the exchange with a finish.
+func TestTheFinishOfARefusedOfferIsNoError(t *testing.T) {
+	in(t, footConfig, func(t *testing.T, s *Session, p *peer, d *disk) {
+		id := uuid.New()
+		if !s.HandleInvalid(&frames.DecodeError{Code: common.ErrorCodeHashRequired, Place: "/hash", Type: frames.FrameTypeTransferInit, TransferID: &id}) {
+			t.Fatal("not answered")
+		}
+		if f := lastOf[*frames.TransferInitResponse](t, p); f.Ok || f.TransferID != id || *f.ErrorCode != common.ErrorCodeHashRequired {
+			t.Fatalf("answered with %+v", f)
+		}
+		if err := s.HandleTransferFinish(&frames.TransferFinish{TransferID: id}); err != nil {
+			t.Errorf("the finish is refused: %v", err)
+		}
+	})
+}
+
 func TestASchemaInvalidFrameFailsItsTransfer(t *testing.T) {
 	bad := func(id uuid.UUID, typ frames.FrameType, code common.ErrorCode) *frames.DecodeError {
 		return &frames.DecodeError{Code: code, Place: "/bytes", Reason: "bad", Type: typ, TransferID: &id}

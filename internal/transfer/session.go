@@ -128,7 +128,7 @@ func (s *Session) HandleTransferInit(f *frames.TransferInit) error {
 		&receiveWorker{open: s.cfg.Accept})
 	t.direction, t.path = s.receives(), f.Target
 	if why := s.add(t); why != nil {
-		s.answer(refuse(f.TransferID, why))
+		s.turnDown(f.TransferID, why)
 		return nil
 	}
 	t.drive(event{kind: evInit, frame: f})
@@ -214,7 +214,10 @@ func (s *Session) HandleInvalid(e *frames.DecodeError) (answered bool) {
 	ev := &event{kind: evInvalid, frameType: e.Type, fault: why}
 	switch e.Type {
 	case frames.FrameTypeTransferInit:
-		if t == nil || t.deliver(ev) {
+		switch {
+		case t == nil:
+			s.turnDown(id, why)
+		case t.deliver(ev):
 			s.answer(refuse(id, why))
 		}
 		return true
@@ -343,6 +346,15 @@ func (s *Session) forget(t *transfer) {
 	defer s.mu.Unlock()
 	delete(s.live, t.id)
 	s.ended.add(t.id)
+}
+
+// turnDown refuses an offer that becomes no transfer. Its id counts as ended: the
+// finish with which its sender closes the exchange (spec 5.2) is no error.
+func (s *Session) turnDown(id uuid.UUID, why *fault.Error) {
+	s.mu.Lock()
+	s.ended.add(id)
+	s.mu.Unlock()
+	s.answer(refuse(id, why))
 }
 
 // deliver gives a frame to its transfer. Frames of a transfer that ended are

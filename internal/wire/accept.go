@@ -69,6 +69,7 @@ func AcceptConn(ctx context.Context, w http.ResponseWriter, r *http.Request, cfg
 		c.farewell()
 		return nil, nil, err
 	}
+	c.keepAlive()
 	return c, hello, nil
 }
 

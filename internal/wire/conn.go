@@ -62,8 +62,8 @@ type Conn struct {
 	errors errorLimit
 }
 
-// newConn takes over an upgraded WebSocket and starts its writer and keepalive.
-// They end when the connection does.
+// newConn takes over an upgraded WebSocket and starts its writer, which ends when the
+// connection does.
 func newConn(ws *websocket.Conn, m *meter, cfg Config, r role) *Conn {
 	c := &Conn{
 		cfg:     cfg,
@@ -86,7 +86,6 @@ func newConn(ws *websocket.Conn, m *meter, cfg Config, r role) *Conn {
 		return nil
 	})
 	go c.writeLoop()
-	go c.keepalive()
 	return c
 }
 

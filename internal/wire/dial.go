@@ -64,6 +64,7 @@ func Dial(ctx context.Context, cfg DialConfig) (*Conn, *frames.Welcome, error) {
 		}
 		return nil, nil, err
 	}
+	c.keepAlive()
 	return c, welcome, nil
 }
 
@@ -230,6 +231,7 @@ func (c *Conn) awaitWelcome(ctx context.Context, hello *frames.Hello) (*frames.W
 	switch f := f.(type) {
 	case *frames.Welcome:
 		c.peerLimit = f.Settings.MaxFrameSize
+		c.cfg.PingInterval = pingsOf(c.cfg.PingInterval, time.Duration(f.Settings.PingIntervalMs)*time.Millisecond)
 		return f, nil
 	case *frames.ErrorFrame:
 		c.Close(CloseNormal, "")

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,8 +129,9 @@ func TestHandshakeThatDoesNotComeEndsAfterThePhaseTimeout(t *testing.T) {
 				began := time.Now()
 				b := startBrain(t, brainOptions{})
 				ws := b.raw(t)
+				var trickling sync.WaitGroup
 				if trickle {
-					go func() {
+					trickling.Go(func() {
 						// A text frame of 100 bytes, one a second, unmasked by a zero key.
 						raw := append([]byte{0x81, 0x80 | 100, 0, 0, 0, 0}, strings.Repeat("{", 100)...)
 						for i := range raw {
@@ -138,7 +140,7 @@ func TestHandshakeThatDoesNotComeEndsAfterThePhaseTimeout(t *testing.T) {
 							}
 							time.Sleep(time.Second)
 						}
-					}()
+					})
 				}
 				expectError(t, readFrame(t, ws), common.ErrorCodeHandshakeFailed)
 				if code, _ := closeOf(t, ws); code != ClosePolicy {
@@ -148,6 +150,7 @@ func TestHandshakeThatDoesNotComeEndsAfterThePhaseTimeout(t *testing.T) {
 					t.Fatalf("after %v", took)
 				}
 				ws.Close()
+				trickling.Wait()
 				if a := b.accept(t); fault.CodeOf(a.err) != common.ErrorCodeHandshakeFailed {
 					t.Fatalf("AcceptConn says %v", a.err)
 				}

@@ -2,6 +2,22 @@ package wire
 
 import "time"
 
+// keepAlive begins with the pings. It is called once the handshake is over, which
+// the phase timeout bounds.
+func (c *Conn) keepAlive() {
+	c.meter.guard(c.cfg.stall())
+	go c.keepalive()
+}
+
+// pingsOf is how often a Foot pings: as often as its Brain says unless its own
+// interval is shorter, and never more than once a second, whatever a Brain says.
+func pingsOf(own, brain time.Duration) time.Duration {
+	if brain <= 0 {
+		return own
+	}
+	return min(own, max(brain, time.Second))
+}
+
 // keepalive asks the writer for pings and ends the connection of a dead peer: two
 // intervals without a sign of life, and two pings in them that nobody answered.
 // The second of these goes out after half an interval, so that silence is called

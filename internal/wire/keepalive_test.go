@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -333,4 +334,36 @@ func TestPingsAndPongsSlipBetweenTheFragmentsOfALongMessage(t *testing.T) {
 			t.Fatalf("pongs came at %v", pongs)
 		}
 	})
+}
+
+// A Foot learns from the welcome how often its Brain wants a sign of life.
+func TestAFootPingsAsOftenAsItsBrainSaysAndAtMostOnceASecond(t *testing.T) {
+	for _, c := range []struct{ own, brain, want time.Duration }{
+		{20 * time.Second, 3 * time.Second, 3 * time.Second},
+		{2 * time.Second, 20 * time.Second, 2 * time.Second},
+		{20 * time.Second, time.Millisecond, time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			var pings []time.Time
+			o := brainOptions{cfg: Config{PingInterval: c.brain}}
+			brain, foot := pair(t, o, Config{PingInterval: c.own})
+			brain.ws.SetPingHandler(func(payload string) error {
+				mu.Lock()
+				defer mu.Unlock()
+				pings = append(pings, time.Now())
+				brain.out.putPong(payload)
+				return nil
+			})
+			began := time.Now()
+			serve(brain, newCollector())
+			serve(foot, newCollector())
+			time.Sleep(10*c.want + c.want/2)
+			mu.Lock()
+			defer mu.Unlock()
+			if len(pings) != 10 {
+				t.Fatalf("own %v, brain %v: %d pings came in %v, want one every %v", c.own, c.brain, len(pings), time.Since(began), c.want)
+			}
+		})
+	}
 }

@@ -112,7 +112,7 @@ func unknownMembers(c *Check) {
 		c.must(c.conn.SendText(raw), "sending a frame")
 	}
 	content := contentOf(300)
-	in := c.propose(offer{path: c.newPath(), content: content})
+	in := c.propose(offer{path: c.newPath(), content: content}).opened()
 	more(in.init)
 	in.accepted()
 	more(&frames.TransferChunk{TransferID: in.id, Seq: 0, Bytes: content, Last: true})

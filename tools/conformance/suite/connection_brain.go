@@ -286,7 +286,7 @@ var brainRules = []*Rule{
 		Says: "the attributes of an upload travel in its request",
 		run: func(c *Check) {
 			in := c.propose(offer{path: c.newPath(), content: contentOf(9), toolArgs: map[string]any{
-				"attrs": map[string]any{"mode": "0600", "mtime": "2026-05-01T14:23:11Z"}}})
+				"attrs": map[string]any{"mode": "0600", "mtime": "2026-05-01T14:23:11Z"}}}).opened()
 			a := in.request.Attrs
 			if a == nil || a.Mode == nil || a.Mtime == nil || !a.Mtime.Equal(sampleTime) || strings.TrimLeft(*a.Mode, "0o") != "600" {
 				c.failf("the request carries %+v, want mode 0600 and %v", a, sampleTime)
@@ -322,7 +322,7 @@ var brainRules = []*Rule{
 	{Name: "tools/local-failure", Source: "spec 5.4", Role: Brain,
 		Says: "a transfer_finish in place of transfer_init fails the upload with the Foot's error",
 		run: func(c *Check) {
-			in := c.propose(offer{path: c.newPath(), content: contentOf(9)})
+			in := c.propose(offer{path: c.newPath(), content: contentOf(9)}).opened()
 			c.send(&frames.TransferFinish{TransferID: in.id, Error: ptr("file not found: a trial"), ErrorCode: ptr(common.ErrorCodeNotFound)})
 			if r := c.callFails(in.call, common.ErrorCodeNotFound); !strings.Contains(deref(r.Error), "file not found") {
 				c.failf("the result says %q, want the Foot's words", deref(r.Error))
@@ -346,14 +346,14 @@ var brainRules = []*Rule{
 		Says: "a transfer_init that names another path than was asked for is refused",
 		run: func(c *Check) {
 			other := c.newPath()
-			in := c.propose(offer{path: c.newPath(), content: contentOf(10), tell: func(f *frames.TransferInit) { f.Target = other }})
+			in := c.propose(offer{path: c.newPath(), content: contentOf(10), tell: func(f *frames.TransferInit) { f.Target = other }}).opened()
 			c.otherPlace(in)
 			c.lacks(other)
 		}},
 	{Name: "tools/other-dir", Source: "ruling: upload target", Role: Brain,
 		Says: "a transfer_init that names another RootDir than was asked for is refused",
 		run: func(c *Check) {
-			in := c.propose(offer{path: c.newPath(), content: contentOf(10), tell: func(f *frames.TransferInit) { f.DirName = ptr("elsewhere") }})
+			in := c.propose(offer{path: c.newPath(), content: contentOf(10), tell: func(f *frames.TransferInit) { f.DirName = ptr("elsewhere") }}).opened()
 			c.otherPlace(in)
 		}},
 	{Name: "tools/cancelled-upload", Source: "ruling: cancelling a peer without cancel", Role: Brain,
@@ -386,7 +386,7 @@ var brainRules = []*Rule{
 	{Name: "tools/cancelled-request", Source: "ruling: cancelling a peer without cancel", Role: Brain,
 		Says: "a call that is cancelled before the Foot's transfer_init refuses it when it comes",
 		run: func(c *Check) {
-			in := c.propose(offer{path: c.newPath(), content: contentOf(1000)})
+			in := c.propose(offer{path: c.newPath(), content: contentOf(1000)}).opened()
 			in.call.cancel()
 			<-in.call.done
 			c.settled(in.id)
@@ -472,7 +472,7 @@ func (c *Check) settled(id common.TransferID) {
 func idempotencyKey(c *Check) {
 	key := uuid.NewString()
 	content := contentOf(77)
-	in := c.propose(offer{path: c.newPath(), content: content, toolArgs: map[string]any{"idempotencyKey": key}})
+	in := c.propose(offer{path: c.newPath(), content: content, toolArgs: map[string]any{"idempotencyKey": key}}).opened()
 	args := map[string]any{"localPath": in.request.LocalPath, "dirName": c.dir, "remotePath": in.path, "idempotencyKey": key}
 	c.send(in.init)
 	in.accepted()

@@ -196,14 +196,14 @@ var receiverRules = []*Rule{
 	{Name: "receiver/null-hash", Source: "ruling: hash", Role: Both,
 		Says: `an offer without a hash is refused with "hash required"`,
 		run: func(c *Check) {
-			in := c.propose(offer{path: c.newPath(), content: contentOf(10), noHash: true})
+			in := c.propose(offer{path: c.newPath(), content: contentOf(10), noHash: true}).opened()
 			c.send(in.init)
 			in.refused(common.ErrorCodeHashRequired, "hash required")
 		}},
 	{Name: "receiver/invalid-init", Source: "ruling: schema-invalid frame", Role: Both,
 		Says: "an offer that breaks its schema is refused by transfer_init_response",
 		run: func(c *Check) {
-			in := c.propose(offer{path: c.newPath(), content: contentOf(10)})
+			in := c.propose(offer{path: c.newPath(), content: contentOf(10)}).opened()
 			raw, err := in.init.AppendJSON(nil)
 			c.must(err, "writing a frame")
 			c.text(strings.Replace(string(raw), `"totalSize":10`, `"totalSize":-1`, 1))
@@ -212,7 +212,7 @@ var receiverRules = []*Rule{
 	{Name: "receiver/size-limit", Source: "ruling: sizes", Role: Both,
 		Says: `a file above the receiver's limit is refused with "exceeds size limit" or, where the limit allows it, for want of space`,
 		run: func(c *Check) {
-			in := c.propose(offer{path: c.newPath(), content: contentOf(10), size: ptr(int64(1)<<53 - 1)})
+			in := c.propose(offer{path: c.newPath(), content: contentOf(10), size: ptr(int64(1)<<53 - 1)}).opened()
 			c.send(in.init)
 			r := expect[*frames.TransferInitResponse](c, in.id)
 			if r.Ok {
@@ -285,15 +285,7 @@ var receiverRules = []*Rule{
 		run: func(c *Check) {
 			first := c.offer(offer{path: c.newPath(), content: contentOf(300)})
 			first.chunk(first.content[:100], false)
-			if c.Role == Brain {
-				// A Brain says so before it sends a frame.
-				c.callFails(c.begin("client_file_upload", map[string]any{"localPath": "a", "dirName": c.dir, "remotePath": first.path}),
-					common.ErrorCodeTargetBusy)
-			} else {
-				second := c.propose(offer{path: first.path, content: contentOf(200)})
-				c.send(second.init)
-				second.refused(common.ErrorCodeTargetBusy, "target busy")
-			}
+			c.refusesOffer(offer{path: first.path, content: contentOf(200)}, "target busy", common.ErrorCodeTargetBusy)
 			first.chunk(first.content[100:], true)
 			first.published()
 			c.holds(first.path, first.content)
@@ -472,19 +464,23 @@ func shown(path string) string {
 }
 
 // refusesTarget checks that the peer writes to no such path: a Brain's tool refuses
-// it before any frame, a Foot at the offer.
+// it before any frame or at the offer, a Foot at the offer.
 func (c *Check) refusesTarget(path, text string, code common.ErrorCode) {
-	if c.Role == Foot {
-		in := c.propose(offer{path: path, content: contentOf(10)})
-		c.send(in.init)
-		in.refused(code, text)
+	c.refusesOffer(offer{path: path, content: contentOf(10)}, text, code)
+}
+
+func (c *Check) refusesOffer(o offer, text string, code common.ErrorCode) {
+	in := c.propose(o)
+	if in.request == nil && c.Role == Brain {
+		r := c.callFails(in.call, code)
+		if !strings.HasPrefix(deref(r.Error), text) {
+			c.failf("the error is %q, want one that begins with %q", deref(r.Error), text)
+		}
+		c.holdsStill()
 		return
 	}
-	r := c.callFails(c.begin("client_file_upload", map[string]any{"localPath": "a", "dirName": c.dir, "remotePath": path}), code)
-	if !strings.HasPrefix(deref(r.Error), text) {
-		c.failf("the error is %q, want one that begins with %q", deref(r.Error), text)
-	}
-	c.holdsStill()
+	c.send(in.init)
+	in.refused(code, text)
 }
 
 // modeOf are the bits of offered attributes.

@@ -56,7 +56,7 @@ var timeoutRules = []*Rule{
 		Says: `an upload request that the Foot does not answer fails the call with "init timeout"`,
 		run: func(c *Check) {
 			phase := c.hasty()
-			in := c.propose(offer{path: c.newPath(), content: contentOf(100)})
+			in := c.propose(offer{path: c.newPath(), content: contentOf(100)}).opened()
 			c.patiently(phase, func() { c.callFails(in.call, common.ErrorCodeInitTimeout) })
 			c.loose = true // the Brain may tell the Foot that it gave up
 		}},
@@ -69,13 +69,13 @@ var timeoutRules = []*Rule{
 			out := c.fetch(ask{path: path})
 			for n := range 3 {
 				c.sleep(phase * 6 / 10)
-				c.send(&frames.TransferProgress{TransferID: out.id, State: frames.ProgressStateQueued, Bytes: int64(n + 1), TotalBytes: 100})
+				c.send(&frames.TransferProgress{TransferID: out.id, State: frames.ProgressStateStreaming, Bytes: int64(n + 1), TotalBytes: 100})
 			}
 			c.silent(out.id, "progress that moves on")
 			// Nothing moves from here on: it ends although news keep coming.
 			end := time.Now().Add(2*phase + c.Patience)
 			for time.Now().Before(end) {
-				c.send(&frames.TransferProgress{TransferID: out.id, State: frames.ProgressStateQueued, Bytes: 3, TotalBytes: 100})
+				c.send(&frames.TransferProgress{TransferID: out.id, State: frames.ProgressStateStreaming, Bytes: 3, TotalBytes: 100})
 				if m, err := c.conn.Await(phase/4, peer.Of[*frames.TransferFinish](out.id)); err == nil {
 					f := m.Frame.(*frames.TransferFinish)
 					c.failure("transfer_finish", f.ErrorCode, f.Error, common.ErrorCodeInitTimeout, "init timeout")

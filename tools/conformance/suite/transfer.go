@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -134,7 +135,8 @@ type incoming struct {
 }
 
 // propose has the peer asked to receive a file and returns before any transfer_init
-// was sent: at a Brain after its upload request, at a Foot at once.
+// was sent: at a Brain after its upload request, or without one when its tool has
+// answered before; at a Foot at once.
 func (c *Check) propose(o offer) *incoming {
 	in := &incoming{c: c, id: uuid.Must(uuid.NewV7()), path: o.path, content: o.content}
 	size, hash := int64(len(o.content)), hashOf(o.content)
@@ -158,8 +160,9 @@ func (c *Check) propose(o offer) *incoming {
 			args["onExisting"] = o.onExisting
 		}
 		in.call = c.begin("client_file_upload", args)
-		in.request = c.awaitRequest(in.call, local)
-		in.id = in.request.TransferID
+		if in.request = c.awaitRequest(in.call, local); in.request != nil {
+			in.id = in.request.TransferID
+		}
 		in.init.DirName = &c.dir
 	} else if o.onExisting != "" {
 		in.init.OnExisting = &o.onExisting
@@ -171,60 +174,55 @@ func (c *Check) propose(o offer) *incoming {
 	return in
 }
 
-// awaitRequest takes a Brain's upload request for a local path. A call that ends
-// before fails the rule with its answer.
+// awaitRequest takes a Brain's upload request for a local path; nil when the call
+// ended before.
 func (c *Check) awaitRequest(k *call, local string) *frames.ClientFileUploadRequest {
-	match := func(m *peer.Message) bool {
+	m := c.awaitOrEnd(k, "client.file.upload.request", func(m *peer.Message) bool {
 		f, ok := m.Frame.(*frames.ClientFileUploadRequest)
 		return ok && f.LocalPath == local
+	})
+	if m == nil {
+		return nil
 	}
-	m := c.awaitOrEnd(k, "client.file.upload.request", match)
 	return m.Frame.(*frames.ClientFileUploadRequest)
 }
 
-// awaitOrEnd takes a frame that a call brings about, and does not wait for one once
-// the call has ended.
+// awaitOrEnd takes a frame that a call brings about; nil when the call ended before.
 func (c *Check) awaitOrEnd(k *call, what string, match func(*peer.Message) bool) *peer.Message {
-	type found struct {
-		m   *peer.Message
-		err error
-	}
-	got := make(chan found, 1)
-	conn, patience := c.conn, c.Patience
-	go func() {
-		m, err := conn.Await(patience, match)
-		got <- found{m, err}
-	}()
-	select {
-	case f := <-got:
-		if errors.Is(f.err, peer.ErrNone) {
-			c.failf("%s brings no %s within %v", k.tool, what, patience)
+	const slice = 20 * time.Millisecond
+	for deadline := time.Now().Add(c.Patience); ; {
+		ended := false
+		select {
+		case <-k.done:
+			ended = true
+		default:
 		}
-		c.must(f.err, "awaiting "+what)
-		return f.m
-	case <-k.done:
-	}
-	// The frame may have come a moment before the answer.
-	if m, err := conn.Await(0, match); err == nil {
-		return m
-	}
-	select {
-	case f := <-got:
-		if f.err == nil {
-			return f.m
+		m, err := c.conn.Await(slice, match)
+		switch {
+		case err == nil:
+			return m
+		case !errors.Is(err, peer.ErrNone):
+			c.failf("awaiting %s: %v", what, err)
+		case ended:
+			c.answer(k)
+			return nil
+		case time.Now().After(deadline):
+			c.failf("%s brings no %s within %v", k.tool, what, c.Patience)
 		}
-	default:
 	}
-	if k.err != nil {
-		c.failf("%s: %v, want %s", k.tool, k.err, what)
+}
+
+// opened ends the rule when the Brain's tool has answered in place of a request.
+func (in *incoming) opened() *incoming {
+	if in.call != nil && in.request == nil {
+		in.c.failf("%s answers %s before any client.file.upload.request", in.call.tool, in.call.result)
 	}
-	c.failf("%s answers %s before any %s", k.tool, k.result, what)
-	return nil
+	return in
 }
 
 // offer has the peer begin to receive: it has answered ok.
 func (c *Check) offer(o offer) *incoming {
-	in := c.propose(o)
+	in := c.propose(o).opened()
 	c.send(in.init)
 	in.accepted()
 	return in
@@ -367,23 +365,11 @@ func (c *Check) asked(a ask) *outgoing {
 		f, ok := m.Frame.(*frames.TransferInit)
 		return ok && f.Target == local
 	}
-	for {
-		m, err := c.conn.Await(c.Patience/100, match)
-		if err == nil {
-			out.init = m.Frame.(*frames.TransferInit)
-			out.id = out.init.TransferID
-			return out
-		}
-		if !errors.Is(err, peer.ErrNone) {
-			c.failf("awaiting transfer_init: %v", err)
-		}
-		select {
-		case <-out.call.done:
-			c.answer(out.call)
-			return out
-		default:
-		}
+	if m := c.awaitOrEnd(out.call, "transfer_init", match); m != nil {
+		out.init = m.Frame.(*frames.TransferInit)
+		out.id = out.init.TransferID
 	}
+	return out
 }
 
 func derefCode(code *common.ErrorCode) common.ErrorCode {

@@ -88,6 +88,14 @@ func invalidVector(kind string, v *vectors.Vector, role Role, handshake bool) *R
 	r.Source = "schema/vectors"
 	r.Says = fmt.Sprintf("an invalid %s is refused with %s: %s", kind, v.Code, v.Name)
 	code := common.ErrorCode(v.Code)
+	if kind == "error" && !unreadable(v) {
+		r.Says = "an invalid error is not answered either, and ends nothing: " + v.Name
+		r.run = func(c *Check) {
+			c.must(c.conn.SendText(v.Bytes()), "sending a vector")
+			c.holdsStill()
+		}
+		return r
+	}
 	if !handshake {
 		r.run = func(c *Check) { c.refusesVector(v, code) }
 		return r
@@ -103,6 +111,9 @@ func invalidVector(kind string, v *vectors.Vector, role Role, handshake bool) *R
 	r.run = func(c *Check) { c.opensNotWith(v, code) }
 	return r
 }
+
+// unreadable reports whether a message is so broken that not even its type counts.
+func unreadable(v *vectors.Vector) bool { return v.Rule == "syntax" || v.Rule == "duplicate" }
 
 // strayVector is a rule of a frame that this role may not receive.
 func strayVector(kind string, v *vectors.Vector, role Role) *Rule {
