@@ -56,12 +56,16 @@ type Conn struct {
 	pings      []time.Time
 	pongs      int
 	probes     int
+	hold       func(*Message) bool // reading stops after a message that this accepts
+	held       bool
 	closeErr   error         // why reading ended
 	ended      chan struct{} // closed after closeErr is set
+	closing    chan struct{} // closed when this end gives up
+	closeOnce  sync.Once
 }
 
 func newConn(ws *websocket.Conn, j judge) *Conn {
-	c := &Conn{ws: ws, judge: j, changed: make(chan struct{}), ended: make(chan struct{})}
+	c := &Conn{ws: ws, judge: j, changed: make(chan struct{}), ended: make(chan struct{}), closing: make(chan struct{})}
 	ws.SetReadLimit(maxMessage)
 	ws.SetPingHandler(func(text string) error {
 		c.note(func() { c.pings = append(c.pings, time.Now()) })
@@ -112,7 +116,34 @@ func (c *Conn) read() {
 			}
 			m.Frame = frame
 			c.inbox = append(c.inbox, m)
+			c.held = c.hold != nil && c.hold(m)
 		})
+		c.awaitRelease()
+	}
+}
+
+// HoldAfter stops reading after the next message that match accepts, so that the
+// peer cannot send more than the buffers on the way hold. Release goes on.
+func (c *Conn) HoldAfter(match func(*Message) bool) { c.note(func() { c.hold = match }) }
+
+// Release goes on reading.
+func (c *Conn) Release() { c.note(func() { c.hold, c.held = nil, false }) }
+
+// awaitRelease waits while reading is held. The end of the socket is noticed by the
+// next read.
+func (c *Conn) awaitRelease() {
+	for {
+		c.mu.Lock()
+		held, changed := c.held, c.changed
+		c.mu.Unlock()
+		if !held {
+			return
+		}
+		select {
+		case <-changed:
+		case <-c.closing:
+			return
+		}
 	}
 }
 
@@ -142,10 +173,21 @@ func (c *Conn) SendBinary(raw []byte) error { return c.send(websocket.BinaryMess
 func (c *Conn) send(kind int, raw []byte) error {
 	c.write.Lock()
 	defer c.write.Unlock()
-	if err := c.ws.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
-		return err
+	err := c.ws.SetWriteDeadline(time.Now().Add(writeTime))
+	if err == nil {
+		err = c.ws.WriteMessage(kind, raw)
 	}
-	return c.ws.WriteMessage(kind, raw)
+	if err != nil {
+		c.end() // the reader may not have noticed yet
+	}
+	return err
+}
+
+// end closes the socket and waits until the reader is through with what had come.
+func (c *Conn) end() {
+	c.closeOnce.Do(func() { close(c.closing) })
+	_ = c.ws.NetConn().Close() // it is to be broken anyway
+	<-c.ended
 }
 
 // Send sends a frame, which need not be a valid one.
@@ -207,6 +249,7 @@ func (c *Conn) Barrier(limit time.Duration) error {
 	err := c.ws.WriteControl(websocket.PingMessage, []byte{byte(want)}, time.Now().Add(limit))
 	c.write.Unlock()
 	if err != nil {
+		c.end()
 		return err
 	}
 	return c.until(limit, func() bool { return c.pongs >= want })
@@ -281,6 +324,7 @@ func (c *Conn) Close(code int, reason string) {
 	// The peer may be gone already.
 	_ = c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, reason), time.Now().Add(time.Second))
 	c.write.Unlock()
+	c.Release()
 	timer := time.NewTimer(time.Second)
 	defer timer.Stop()
 	select {
@@ -291,10 +335,7 @@ func (c *Conn) Close(code int, reason string) {
 }
 
 // Cut ends the connection without a word.
-func (c *Conn) Cut() {
-	_ = c.ws.NetConn().Close() // it is to be broken anyway
-	<-c.ended
-}
+func (c *Conn) Cut() { c.end() }
 
 // Of matches frames of one type and transfer.
 func Of[F frames.Frame](id common.TransferID) func(*Message) bool {

@@ -97,9 +97,7 @@ var senderRules = []*Rule{
 	{Name: "sender/mid-stream-failure", Source: "spec 5.3", Role: Both,
 		Says: "a failing transfer_complete while streaming stops the stream and is ended with transfer_finish",
 		run: func(c *Check) {
-			out := c.fetch(ask{path: c.largeFile()})
-			out.accept()
-			expect[*frames.TransferChunk](c, out.id)
+			out := c.midStream()
 			c.send(&frames.TransferComplete{TransferID: out.id, Error: ptr("disk full: a trial"), ErrorCode: ptr(common.ErrorCodeDiskFull)})
 			c.stops(out, common.ErrorCodeDiskFull, "disk full")
 		}},
@@ -118,8 +116,7 @@ var senderRules = []*Rule{
 	{Name: "sender/early-success", Source: "ruling: false success", Role: Both,
 		Says: "a success before the last chunk fails the transfer with size_mismatch",
 		run: func(c *Check) {
-			out := c.fetch(ask{path: c.largeFile()})
-			out.accept()
+			out := c.midStream()
 			check := frames.HashCheckOk
 			c.send(&frames.TransferComplete{TransferID: out.id, Ok: true, BytesWritten: out.init.TotalSize, HashCheck: &check})
 			c.stops(out, common.ErrorCodeSizeMismatch, "size mismatch")
@@ -164,13 +161,12 @@ var senderRules = []*Rule{
 	{Name: "sender/wrong-phase", Source: "ruling: unknown id", Role: Both,
 		Says: "a second transfer_init_response is unknown_transfer and without effect",
 		run: func(c *Check) {
-			out := c.fetch(ask{path: c.largeFile()})
-			out.accept()
-			expect[*frames.TransferChunk](c, out.id)
+			out := c.midStream()
 			c.send(&frames.TransferInitResponse{TransferID: out.id, Error: ptr("a trial"), ErrorCode: ptr(common.ErrorCodeInternal)})
-			c.unknown(out.id)
 			check := frames.HashCheckMismatch
 			c.send(&frames.TransferComplete{TransferID: out.id, Error: ptr("hash mismatch"), ErrorCode: ptr(common.ErrorCodeHashMismatch), HashCheck: &check})
+			c.conn.Release()
+			c.unknown(out.id)
 			c.stops(out, common.ErrorCodeHashMismatch, "hash mismatch")
 		}},
 	{Name: "sender/unknown-answer", Source: "ruling: unknown id", Role: Both,
@@ -189,7 +185,7 @@ var senderRules = []*Rule{
 			a, b := c.fetch(ask{path: path}), c.fetch(ask{path: path})
 			a.accept()
 			b.accept()
-			var firstOfB, lastOfA int
+			first, last := map[*outgoing]int{}, map[*outgoing]int{}
 			for n, open := 0, 2; open > 0; n++ {
 				m := c.await("transfer_chunk", func(m *peer.Message) bool {
 					return peer.Of[*frames.TransferChunk](a.id)(m) || peer.Of[*frames.TransferChunk](b.id)(m)
@@ -198,19 +194,18 @@ var senderRules = []*Rule{
 				out := a
 				if chunk.TransferID == b.id {
 					out = b
-					if chunk.Seq == 0 {
-						firstOfB = n
-					}
-				} else {
-					lastOfA = n
 				}
+				if chunk.Seq == 0 {
+					first[out] = n
+				}
+				last[out] = n
 				out.content = append(out.content, chunk.Bytes...)
 				if chunk.Last {
 					open--
 				}
 			}
-			if firstOfB > lastOfA {
-				c.failf("the second file waits until the first is through")
+			if first[b] > last[a] || first[a] > last[b] {
+				c.failf("one file waits until the other is through")
 			}
 			if want := contentOf(largeSize); !bytes.Equal(a.content, want) || !bytes.Equal(b.content, want) {
 				c.failf("the contents are not those of the file")
@@ -274,8 +269,8 @@ func badSource(name, source, path, text string, code common.ErrorCode) *Rule {
 		}}
 }
 
-// largeSize is more than the buffers of a socket hold.
-const largeSize = 12 << 20
+// largeSize is, in base64, far more than the buffers of a socket hold.
+const largeSize = 16 << 20
 
 // largeFile is the path of a file of largeSize at the peer.
 func (c *Check) largeFile() string {
@@ -288,8 +283,20 @@ func (c *Check) largeFile() string {
 	return "conformance/large.bin"
 }
 
+// midStream has the peer send a large file and stops reading after its first chunk:
+// what it can send from then on is bounded by the buffers on the way.
+func (c *Check) midStream() *outgoing {
+	out := c.fetch(ask{path: c.largeFile()})
+	chunk := peer.Of[*frames.TransferChunk](out.id)
+	c.conn.HoldAfter(chunk)
+	out.accept()
+	c.await("transfer_chunk", chunk)
+	return out
+}
+
 // stops checks that a sender ends a stream for a reason.
 func (c *Check) stops(out *outgoing, code common.ErrorCode, text string) {
+	c.conn.Release()
 	finish := expect[*frames.TransferFinish](c, out.id)
 	for {
 		m, err := c.conn.Await(0, peer.Of[*frames.TransferChunk](out.id))

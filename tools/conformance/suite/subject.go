@@ -69,24 +69,46 @@ func (s *subject) connect(features []string, t terms) error {
 		return nil
 	}
 	s.disconnect()
+	if s.Role == Brain {
+		return s.dial(features, want)
+	}
+	// A Foot's connection may have died while it waited to be taken.
+	for deadline := time.Now().Add(s.Reconnect); ; {
+		err := s.take(features, t)
+		if err == nil || s.conn == nil || s.conn.Alive() || time.Now().After(deadline) {
+			return err
+		}
+		s.conn = nil
+	}
+}
+
+// dial connects to a Brain.
+func (s *subject) dial(features []string, want frames.FeatureSet) error {
+	conn, err := s.open()
+	if err != nil {
+		return err
+	}
+	s.conn = conn
+	if err := conn.Send(peer.NewHello(features)); err != nil {
+		return fmt.Errorf("hello: %w", err)
+	}
+	w, err := conn.AwaitWelcome(s.Patience)
+	if err != nil {
+		return err
+	}
+	if got := frames.ParseFeatures(w.Features); got != want {
+		return &missingFeaturesError{(want &^ got).Names()}
+	}
+	return nil
+}
+
+// take takes the next connection of a Foot.
+func (s *subject) take(features []string, t terms) error {
 	conn, err := s.open()
 	if err != nil {
 		return err
 	}
 	s.conn, s.terms = conn, t
-	if s.Role == Brain {
-		if err := conn.Send(peer.NewHello(features)); err != nil {
-			return fmt.Errorf("hello: %w", err)
-		}
-		w, err := conn.AwaitWelcome(s.Patience)
-		if err != nil {
-			return err
-		}
-		if got := frames.ParseFeatures(w.Features); got != want {
-			return &missingFeaturesError{(want &^ got).Names()}
-		}
-		return nil
-	}
 	hello, err := conn.AwaitHello(s.Patience)
 	if err != nil {
 		return err
@@ -96,7 +118,13 @@ func (s *subject) connect(features []string, t terms) error {
 			return &missingFeaturesError{[]string{f}}
 		}
 	}
-	return s.welcome(features)
+	if err := s.welcome(features); err != nil {
+		return err
+	}
+	if err := conn.Barrier(s.Patience); !errors.Is(err, peer.ErrNone) {
+		return err
+	}
+	return nil // that pings are answered is a rule of its own
 }
 
 // welcome answers a Foot's hello.

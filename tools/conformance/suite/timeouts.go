@@ -142,7 +142,7 @@ var timeoutRules = []*Rule{
 
 // hasty makes sure of a peer whose phases end soon and returns how long they are.
 func (c *Check) hasty() time.Duration {
-	phase := time.Second
+	phase := 2 * time.Second
 	if c.Role == Foot {
 		t := usualTerms()
 		t.phaseTimeout = phase

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -22,7 +23,7 @@ const vectorID = "01989f2e-7c1a-7b5e-9d3f-2a4b6c8d0e1f"
 var spoken = frames.FeatureCancel | frames.FeatureOnExisting | frames.FeatureProgress
 
 // vectorRules are the example messages of schema/vectors, each a rule.
-func vectorRules() []*Rule {
+var vectorRules = sync.OnceValue(func() []*Rule {
 	files, err := vectors.Load(vectors.Files())
 	if err != nil {
 		panic(err) // they are part of this program, and linted
@@ -52,7 +53,7 @@ func vectorRules() []*Rule {
 		}
 	}
 	return slices.DeleteFunc(rules, func(r *Rule) bool { return r == nil })
-}
+})
 
 // vectorRule names a rule after its vector; both roles have a rule of one name. It
 // is nil for extensions that are not spoken here.
