@@ -20,14 +20,17 @@ const (
 )
 
 // ExpiresAt is when a RootDir goes unless it is used before; zero when it does
-// not.
+// not. Its life begins anew with the Manager: while no Brain served, and since the
+// moment of a backup that was restored, nobody could have used it.
 func (m *Manager) ExpiresAt(d Descriptor) time.Time {
 	if m.ttl == 0 {
 		return time.Time{}
 	}
 	used := d.UsedAt
-	if used.Before(d.CreatedAt) {
-		used = d.CreatedAt
+	for _, at := range []time.Time{d.CreatedAt, m.since} {
+		if used.Before(at) {
+			used = at
+		}
 	}
 	return used.Add(m.ttl)
 }

@@ -22,7 +22,7 @@ type clock struct{ at time.Time }
 // lived has the manager live by a clock of the test.
 func (w *world) lived(ttl time.Duration) *clock {
 	c := &clock{at: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)}
-	w.ttl, w.now = ttl, func() time.Time { return c.at }
+	w.ttl, w.since, w.now = ttl, c.at, func() time.Time { return c.at }
 	return c
 }
 
@@ -69,17 +69,26 @@ func TestAnUnusedRootDirGoesAfterItsLife(t *testing.T) {
 	w.gone(t, acme, "inbox")
 }
 
-func TestARootDirThatExpiredWhileNoBrainRanIsGone(t *testing.T) {
+// A restored backup is older than every life: what it holds must be there.
+func TestTheTimeInWhichNoBrainServedEndsNoRootDir(t *testing.T) {
 	w := newWorld(t)
-	c := w.lived(time.Hour)
+	created := time.Now().Add(-1000 * time.Hour)
+	w.lived(time.Hour).at = created
 	w.create(t, acme, "inbox")
 	w.restart(t)
-	w.lived(time.Hour).at = c.at.Add(time.Hour)
+	opened := w.since
+	if opened.Before(created.Add(time.Hour)) {
+		t.Fatalf("it was opened at %v", opened)
+	}
+	c := &clock{at: opened.Add(time.Hour - time.Second)}
+	w.ttl, w.now = time.Hour, func() time.Time { return c.at }
+	w.sweep(t.Context())
+	if got := w.names(t, acme); !slices.Equal(got, []string{"inbox"}) {
+		t.Errorf("within a life of the start there is %v", got)
+	}
+	c.at = opened.Add(time.Hour)
 	_, err := w.Use(t.Context(), acme, "inbox")
 	wantCode(t, err, common.ErrorCodeDirNotFound)
-	if got := w.names(t, acme); len(got) != 0 {
-		t.Errorf("expired, it is listed: %v", got)
-	}
 	w.sweep(t.Context())
 	w.gone(t, acme, "inbox")
 }

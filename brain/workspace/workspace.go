@@ -63,6 +63,7 @@ type Manager struct {
 	projects    projects
 	usage       *usage
 	now         func() time.Time
+	since       time.Time // when it was opened: nobody could use a RootDir before
 	log         *slog.Logger
 
 	tempMaking sync.Mutex // held while a scope's temp RootDir is looked for and made
@@ -99,6 +100,7 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 		descriptors: descriptors{o.Store},
 		projects:    projects{o.Store},
 		now:         time.Now,
+		since:       time.Now(),
 		log:         o.Log,
 		sites:       make(map[siteKey]*site),
 		resting:     make(map[Project]State),
