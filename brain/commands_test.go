@@ -16,7 +16,9 @@ import (
 	"testing"
 
 	"github.com/vancetope/transfer/brain/audit"
+	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/cli"
+	"github.com/vancetope/transfer/internal/fault"
 	"github.com/vancetope/transfer/internal/settings"
 )
 
@@ -401,5 +403,37 @@ func TestADataDirectoryThatIsOpenToOthersIsClosedToThem(t *testing.T) {
 	}
 	if n := strings.Count(again.log.String(), "was open to others"); n != len(open) {
 		t.Errorf("%d warnings: %s", n, again.log)
+	}
+}
+
+func TestAProjectThatNobodyKnowsIsRefusedAndNotKept(t *testing.T) {
+	b := serve(t)
+	b.link(t)
+	b.token(t, "agent")
+	for _, state := range []string{"suspend", "recover", "close"} {
+		code, stdout, stderr := run(t, "", "project", state, "--data", b.data, "--tenant", "acme", "--project", "reserch")
+		if code != cli.Failed || stdout != "" || !strings.Contains(stderr, "no such project") || strings.Contains(stderr, "deleted") {
+			t.Errorf("%s: %d, %q, %q", state, code, stdout, stderr)
+		}
+		code, stdout, _ = run(t, "", "project", state, "--data", b.data, "--tenant", "a/b", "--project", "x")
+		if code != cli.Usage || stdout != "" {
+			t.Errorf("%s of no name: %d, %q", state, code, stdout)
+		}
+	}
+	if code, stdout, _ := run(t, "", "project", "list", "--data", b.data); code != cli.OK || stdout != "[]\n" {
+		t.Errorf("the list: %d, %s", code, stdout)
+	}
+	code, stdout, stderr := run(t, "", "project", "suspend", "--data", b.data, "--tenant", "acme", "--project", "research")
+	if code != cli.OK || !strings.Contains(stdout, `"suspended"`) || !strings.Contains(stderr, "is deleted") {
+		t.Errorf("a project with tokens only: %d, %q, %q", code, stdout, stderr)
+	}
+}
+
+func TestAFullDiskIsNoMistakeInTheCommandLine(t *testing.T) {
+	for code, want := range map[common.ErrorCode]int{common.ErrorCodeDiskFull: cli.Failed, common.ErrorCodeConflict: cli.Failed, common.ErrorCodeInvalidPath: cli.Usage} {
+		var exit *cli.Exit
+		if err := exitOfProject(fault.New(code)); !errors.As(err, &exit) || exit.Code != want {
+			t.Errorf("%s: %v, want %d", code, err, want)
+		}
 	}
 }

@@ -113,6 +113,7 @@ func (m *Manager) sweep(ctx context.Context) {
 	for _, d := range all {
 		switch {
 		case d.Closing:
+			m.closeLate(ctx, d.Descriptor, "its closing had failed")
 		case m.expired(d.Descriptor):
 			m.closeLate(ctx, d.Descriptor, "expired")
 		case d.DeleteOnCreatorClose && !m.ownerGood(ctx, d.Creator, good):
@@ -123,7 +124,10 @@ func (m *Manager) sweep(ctx context.Context) {
 
 func (m *Manager) closeLate(ctx context.Context, d Descriptor, why string) {
 	err := m.CloseDir(ctx, d.project(), d.DirName)
-	if err != nil && fault.CodeOf(err) != common.ErrorCodeDirNotFound {
+	if fault.CodeOf(err) == common.ErrorCodeDirNotFound {
+		return // another caller is closing it, or was faster
+	}
+	if err != nil {
 		m.log.Error("RootDir cannot be closed", "dir", d.DirName, "why", why, "err", err)
 		return
 	}

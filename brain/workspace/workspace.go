@@ -131,7 +131,7 @@ const maxDirs = 1000
 
 // Create makes a RootDir and returns its descriptor.
 func (m *Manager) Create(ctx context.Context, p Project, r CreateRequest) (Descriptor, error) {
-	if err := p.check(); err != nil {
+	if err := p.Check(); err != nil {
 		return Descriptor{}, err
 	}
 	if _, ok := handlers[r.Type]; !ok {
@@ -201,7 +201,7 @@ func (m *Manager) create(ctx context.Context, p Project, r CreateRequest) (Descr
 // List returns the RootDirs of a project in the order of their names. Those
 // being closed are not among them.
 func (m *Manager) List(ctx context.Context, p Project) ([]Descriptor, error) {
-	if err := p.check(); err != nil {
+	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	all, err := m.descriptors.list(ctx, p)
@@ -244,7 +244,7 @@ func (m *Manager) Tell(ctx context.Context, p Project) ([]common.RootDir, error)
 // CloseDir ends a RootDir: what is transferred into or out of it is cancelled,
 // then its folder is deleted with everything in it.
 func (m *Manager) CloseDir(ctx context.Context, p Project, dirName string) error {
-	if p.check() != nil || checkDirName(dirName) != nil {
+	if p.Check() != nil || checkDirName(dirName) != nil {
 		return fault.New(common.ErrorCodeDirNotFound)
 	}
 	key := siteKey{p, dirName}
@@ -253,14 +253,37 @@ func (m *Manager) CloseDir(ctx context.Context, p Project, dirName string) error
 		return fault.New(common.ErrorCodeDirNotFound) // another caller is closing it already
 	}
 	d, err := m.descriptors.markClosing(ctx, p, dirName)
-	if err != nil {
+	if err != nil && fault.CodeOf(err) != common.ErrorCodeDiskFull {
 		m.keepOpen(key, s)
 		return err
 	}
 	defer m.forget(key, s)
 	m.empty(ctx, key, s, "the RootDir was closed")
 	defer m.usage.forget(p)
+	if err != nil {
+		d, err = m.makeRoom(ctx, p, dirName)
+	}
+	if err != nil {
+		return err
+	}
 	return m.remove(ctx, d)
+}
+
+// makeRoom marks a RootDir as closing on a disk that has no room for the mark: the
+// files go first. Where there is still none, an empty RootDir is left.
+func (m *Manager) makeRoom(ctx context.Context, p Project, dirName string) (stored, error) {
+	d, err := m.descriptors.get(ctx, p, dirName)
+	if err != nil {
+		return d, err
+	}
+	if err := handlers[d.Type].close(m.place(p, dirName)); err != nil {
+		return d, err
+	}
+	marked, err := m.descriptors.markClosing(ctx, p, dirName)
+	if err != nil {
+		return d, errors.Join(err, handlers[d.Type].init(m.place(p, dirName)))
+	}
+	return marked, nil
 }
 
 // empty cancels what is transferred into or out of a RootDir that bars new users,
