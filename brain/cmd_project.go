@@ -151,7 +151,7 @@ func obeyAlone(ctx context.Context, store state.Store, values *settings.Settings
 	}
 	defer unlock(lock, log)
 	_, err = workspace.Open(ctx, workspace.Options{
-		Root: values.Workspace.Root, Store: store, ModeMask: values.Transfer.BrainModeMask,
+		Root: values.Workspace.Root, Store: store, ModeMask: values.Transfer.BrainModeMask, Notes: notesIn(values.Brain.Data),
 		EphemeralTTL: values.Workspace.EphemeralTTL, MaxBytes: values.Workspace.MaxBytes,
 		TokenGood: auth.NewTokens(store, log).Good, Log: log,
 	})

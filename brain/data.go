@@ -125,6 +125,9 @@ func closeToOthers(name string, log *slog.Logger) error {
 	return nil
 }
 
+// notesIn is where it is noted what transfers have made that are not finished.
+func notesIn(dir string) string { return filepath.Join(dir, "transfers") }
+
 // lockName is the file that tells who serves a data directory.
 const lockName = "serve.lock"
 

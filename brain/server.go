@@ -52,7 +52,7 @@ type server struct {
 func newServer(ctx context.Context, store state.Store, v *settings.Settings, log *slog.Logger) (*server, error) {
 	tokens := auth.NewTokens(store, log)
 	rooms, err := workspace.Open(ctx, workspace.Options{
-		Root: v.Workspace.Root, Store: store, ModeMask: v.Transfer.BrainModeMask,
+		Root: v.Workspace.Root, Store: store, ModeMask: v.Transfer.BrainModeMask, Notes: notesIn(v.Brain.Data),
 		EphemeralTTL: v.Workspace.EphemeralTTL, MaxBytes: v.Workspace.MaxBytes, TokenGood: tokens.Good, Log: log,
 	})
 	if err != nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/vancetope/transfer/brain/state"
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/fault"
+	"github.com/vancetope/transfer/internal/rootfs"
 )
 
 // closeWait is how long closing a RootDir waits for the transfers inside, which
@@ -36,6 +37,8 @@ type Options struct {
 	Root     string      // vance.workspace.root; made when missing
 	Store    state.Store // where the descriptors are kept
 	ModeMask fs.FileMode // vance.transfer.brain-mode-mask
+	// Notes is a folder outside Root for notes of what is half-way; "" keeps none.
+	Notes string
 	// EphemeralTTL is how long a RootDir lives without use, MaxBytes how much the
 	// files of a project may take. 0: for ever, any amount.
 	EphemeralTTL time.Duration
@@ -56,6 +59,7 @@ type Project struct {
 // Manager knows all RootDirs of one Brain.
 type Manager struct {
 	root        string
+	notes       rootfs.Notes
 	mask        fs.FileMode
 	ttl         time.Duration
 	tokenGood   func(ctx context.Context, id string) (bool, error)
@@ -80,7 +84,8 @@ type siteKey struct {
 
 // Open returns the manager of the RootDirs below o.Root. It first puts right
 // what a killed process left: closings that were under way are finished, lost
-// folders are made again empty, staging files of transfers are removed.
+// folders are made again empty, staging files of transfers are removed, and with
+// them the empty folders that were made for them.
 func Open(ctx context.Context, o Options) (*Manager, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -94,6 +99,7 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 	}
 	m := &Manager{
 		root:        root,
+		notes:       rootfs.Notes(o.Notes),
 		mask:        o.ModeMask,
 		ttl:         o.EphemeralTTL,
 		tokenGood:   o.TokenGood,
