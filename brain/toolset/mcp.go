@@ -201,11 +201,7 @@ func (m *MCP) guarded(next http.Handler) http.Handler {
 			passOn.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
 		}
 	})
-	cross := http.NewCrossOriginProtection()
-	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		refuse.With(w, fault.Newf(common.ErrorCodeAccessDenied, "a request from another origin"))
-	}))
-	return cross.Handler(checked)
+	return refuse.Foreign(checked)
 }
 
 type callerKey struct{}
