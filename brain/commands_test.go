@@ -159,10 +159,13 @@ func TestALinkIsRedeemedOnce(t *testing.T) {
 
 func TestAWrongLoginIsRefusedAndAttemptsAreLimited(t *testing.T) {
 	b := serve(t)
-	for _, body := range []string{"", "{}", "[]", `{"code":7}`, `{"code":"` + strings.Repeat("x", 10000) + `"}`} {
+	for _, body := range []string{"", "{}", "[]", `{"code":7}`} {
 		if status, answer, _ := b.login(t, body); status != http.StatusBadRequest || answer["errorCode"] != "invalid_request" {
 			t.Errorf("%.40s: %d %v", body, status, answer)
 		}
+	}
+	if status, answer, _ := b.login(t, `{"code":"`+strings.Repeat("x", 10000)+`"}`); status != http.StatusRequestEntityTooLarge || answer["errorCode"] != "size_limit" {
+		t.Errorf("a long one: %d %v", status, answer)
 	}
 	limited := 0
 	for range 10 {
@@ -191,6 +194,20 @@ func TestALinkIsMadeForTheAddressThatOthersUse(t *testing.T) {
 	}
 	if status, answer, _ := b.login(t, `{"code":"vl_nope"}`, "Origin", "https://evil.example"); status != http.StatusForbidden {
 		t.Errorf("another origin: %d %v", status, answer)
+	}
+	for origin, want := range map[string]int{"https://evil.example": 403, "https://brain.example": 401} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/api/v1/projects/research/feet", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Origin", origin)
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := answer.Body.Close(); err != nil || answer.StatusCode != want {
+			t.Errorf("reading for a page of %s: %d, %v", origin, answer.StatusCode, err)
+		}
 	}
 	if status, answer, _ := b.login(t, `{"code":"vl_nope"}`, "Origin", "https://brain.example"); status != http.StatusUnauthorized {
 		t.Errorf("the own origin: %d %v", status, answer)

@@ -86,7 +86,7 @@ type invocation struct {
 // untilSignal returns a context that ends when somebody asks the program to
 // stop. A second signal ends it the hard way.
 func (i invocation) untilSignal() (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(i.ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(i.ctx, cli.StopSignals()...)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }

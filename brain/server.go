@@ -112,7 +112,7 @@ func (s *server) routes(panel http.Handler) http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		refuse.With(w, fault.Texted(common.ErrorCodeNotFound, "no such path"))
 	})
-	return mux
+	return bodyInTime(bodyTime, mux)
 }
 
 // footOf tells the hub whose token a WebSocket request carries.
