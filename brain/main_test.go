@@ -196,6 +196,18 @@ func TestAnUnknownPathIsNotFound(t *testing.T) {
 	}
 }
 
+func TestAKnownPathSaysWhichMethodItTakes(t *testing.T) {
+	b := serve(t)
+	answer, err := http.Post(b.url+"/healthz", "text/plain", strings.NewReader("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusMethodNotAllowed || answer.Header.Get("Allow") != "GET" {
+		t.Errorf("%d, Allow %q", answer.StatusCode, answer.Header.Get("Allow"))
+	}
+}
+
 func TestMistakesInTheCommandLineAndConfigurationExitWith2(t *testing.T) {
 	home(t)
 	dir := t.TempDir()

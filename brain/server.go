@@ -109,9 +109,7 @@ func (s *server) routes(panel http.Handler) http.Handler {
 	mux.Handle("/mcp", s.mcp)
 	mux.HandleFunc("GET "+loginPage, showLogin)
 	mux.Handle("/api/", s.unlessDraining(panel))
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		refuse.With(w, fault.Texted(common.ErrorCodeNotFound, "no such path"))
-	})
+	mux.HandleFunc("/", refuse.Unmatched(mux))
 	return bodyInTime(bodyTime, mux)
 }
 
