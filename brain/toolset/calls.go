@@ -58,14 +58,14 @@ var (
 	stopping     = fault.Newf(common.ErrorCodeCancelled, "the Brain is stopping")
 )
 
-func (c *calls) cancelWhere(why *fault.Error, match func(call) bool) (any bool) {
+func (c *calls) cancelWhere(why *fault.Error, match func(call) bool) (found bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range c.all {
 		if match(k) {
 			k.cancel(why)
-			any = true
+			found = true
 		}
 	}
-	return any
+	return found
 }
