@@ -74,6 +74,8 @@ type told struct {
 	BytesWritten *int64           `json:"bytesWritten"`
 	Hash         string           `json:"hash"`
 	ErrorCode    common.ErrorCode `json:"errorCode"`
+
+	State common.TransferState `json:"state"`
 }
 
 // read takes what is there. Arguments that are no object, or have another type
@@ -103,6 +105,8 @@ func (b *books) called(c toolset.Called) {
 	switch {
 	case c.Result.Failed:
 		line.Outcome = audit.Failed
+	case tooLate(out.State):
+		line.Outcome, line.ErrorCode = audit.Failed, common.ErrorCodeConflict
 	case c.Tool == "client_file_download":
 		line.LocalPath = first(out.Path, line.LocalPath)
 	default:
@@ -111,8 +115,16 @@ func (b *books) called(c toolset.Called) {
 	b.audit.Write(line)
 }
 
-// cancelled writes down that a person cancelled a transfer over the HTTP API.
-func (b *books) cancelled(p auth.Principal, id common.TransferID, err error) {
+// tooLate reports whether a transfer that was to be cancelled had ended otherwise.
+// Who asked got what it wanted to know, but nothing was cancelled.
+func tooLate(s common.TransferState) bool { return s != "" && s != common.TransferStateCancelled }
+
+// cancelled writes down that a person cancelled a transfer over the HTTP API, or
+// how it had ended before.
+func (b *books) cancelled(p auth.Principal, id common.TransferID, s common.TransferState, err error) {
+	if err == nil && tooLate(s) {
+		err = fault.New(common.ErrorCodeConflict)
+	}
 	b.acted(p, "api transfer_cancel", id.String(), err)
 }
 

@@ -42,6 +42,8 @@ func (c *backupCmd) Run(i invocation) (err error) {
 	switch {
 	case ctx.Err() != nil:
 		return &cli.Exit{Code: cli.Interrupted, Err: errors.New("interrupted: nothing was written")}
+	case errors.Is(err, backup.ErrRuns):
+		return &cli.Exit{Code: cli.InUse, Err: err}
 	case errors.Is(err, backup.ErrExists):
 		return cli.Usagef("%s is there already: choose another name, or remove it", safetext.Quote(c.File))
 	case err != nil:

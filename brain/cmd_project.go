@@ -10,6 +10,7 @@ import (
 	"github.com/vancetope/transfer/brain/auth"
 	"github.com/vancetope/transfer/brain/state"
 	"github.com/vancetope/transfer/brain/workspace"
+	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/cli"
 	"github.com/vancetope/transfer/internal/fault"
 	"github.com/vancetope/transfer/internal/flock"
@@ -77,17 +78,21 @@ func (c *projectFlags) set(i invocation, to workspace.State) error {
 		return err
 	}
 	p := workspace.Project{Tenant: c.Tenant, ProjectID: c.Project}
-	status, err := reachState(i.ctx, store, values, p, to, i.New(i.err))
+	status, err := reachState(i, store, values, p, to)
 	if err := errors.Join(err, store.Close()); err != nil {
-		if f := new(fault.Error); errors.As(err, &f) {
-			return cli.Usagef("%s", f.Text)
-		}
-		return &cli.Exit{Code: cli.Failed, Err: err}
+		return exitOfProject(err)
 	}
 	return json.NewEncoder(i.out).Encode(status)
 }
 
-func reachState(ctx context.Context, store state.Store, values *settings.Settings, p workspace.Project, to workspace.State, log *slog.Logger) (workspace.ProjectStatus, error) {
+func reachState(i invocation, store state.Store, values *settings.Settings, p workspace.Project, to workspace.State) (workspace.ProjectStatus, error) {
+	ctx, log := i.ctx, i.New(i.err)
+	if err := mustBeKnown(ctx, store, p, log); err != nil {
+		return workspace.ProjectStatus{}, err
+	}
+	if to == workspace.Suspended {
+		log.Warn("what is in the project's RootDirs is deleted: recover brings back their names, not their files")
+	}
 	if err := workspace.SetProject(ctx, store, p, to); err != nil {
 		return workspace.ProjectStatus{}, err
 	}
@@ -110,6 +115,30 @@ func reachState(ctx context.Context, store state.Store, values *settings.Setting
 	}
 }
 
+// exitOfProject takes only names that are none for a mistake in the command line.
+func exitOfProject(err error) error {
+	if code := fault.CodeOf(err); code == common.ErrorCodeInvalidPath || code == common.ErrorCodeInvalidRequest {
+		return cli.Usagef("%w", err)
+	}
+	return &cli.Exit{Code: cli.Failed, Err: err}
+}
+
+// mustBeKnown refuses a project that nobody made anything for: its name was
+// mistyped, and a state for it would only lie about in the list.
+func mustBeKnown(ctx context.Context, store state.Store, p workspace.Project, log *slog.Logger) error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	known, err := workspace.Known(ctx, store, p)
+	if err == nil && !known {
+		known, err = auth.NewTokens(store, log).Known(ctx, p.Tenant, p.ProjectID)
+	}
+	if err == nil && !known {
+		err = fault.Texted(common.ErrorCodeNotFound, "there is no such project: it has neither a token nor a RootDir")
+	}
+	return err
+}
+
 // obeyAlone does what the state asks for unless a server runs that does it.
 func obeyAlone(ctx context.Context, store state.Store, values *settings.Settings, log *slog.Logger) error {
 	lock, err := lockData(values.Brain.Data, log)
@@ -122,7 +151,7 @@ func obeyAlone(ctx context.Context, store state.Store, values *settings.Settings
 	}
 	defer unlock(lock, log)
 	_, err = workspace.Open(ctx, workspace.Options{
-		Root: values.Workspace.Root, Store: store, ModeMask: values.Transfer.BrainModeMask,
+		Root: values.Workspace.Root, Store: store, ModeMask: values.Transfer.BrainModeMask, Notes: notesIn(values.Brain.Data),
 		EphemeralTTL: values.Workspace.EphemeralTTL, MaxBytes: values.Workspace.MaxBytes,
 		TokenGood: auth.NewTokens(store, log).Good, Log: log,
 	})

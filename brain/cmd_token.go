@@ -54,7 +54,7 @@ func (c *tokenCreateCmd) Run(i invocation) (err error) {
 	if ttl > 0 {
 		grant.ExpiresAt = time.Now().Add(ttl)
 	}
-	return c.withTokens(i, c.Config, nil, func(tokens *auth.Tokens, _ state.Store, _ *settings.Settings) error {
+	return c.withTokens(i, c.Config, nil, begunState(i), func(tokens *auth.Tokens, _ state.Store, _ *settings.Settings) error {
 		token, err := tokens.Create(i.ctx, grant)
 		return printSecret(i, tokens, token, token, err)
 	})
@@ -68,7 +68,7 @@ func (c *tokenCreateCmd) link(i invocation, grant auth.Grant, ttl time.Duration)
 		return err
 	}
 	flags := map[string]*string{"vance.brain.public-url": c.PublicURL}
-	return c.withTokens(i, c.Config, flags, func(tokens *auth.Tokens, store state.Store, values *settings.Settings) error {
+	return c.withTokens(i, c.Config, flags, begunState(i), func(tokens *auth.Tokens, store state.Store, values *settings.Settings) error {
 		url, err := publicURL(i.ctx, store, values)
 		if err != nil {
 			return err
@@ -123,7 +123,7 @@ type tokenListCmd struct {
 
 // Run is called by kong.
 func (c *tokenListCmd) Run(i invocation) error {
-	return c.withTokens(i, "", nil, func(tokens *auth.Tokens, _ state.Store, _ *settings.Settings) error {
+	return c.withTokens(i, "", nil, existingState, func(tokens *auth.Tokens, _ state.Store, _ *settings.Settings) error {
 		list, err := tokens.List(i.ctx)
 		if err == nil {
 			err = printTokens(i.out, list, c.JSON)
@@ -166,7 +166,7 @@ type tokenRevokeCmd struct {
 // Run is called by kong. A server that is running ends within a second what the
 // token has opened.
 func (c *tokenRevokeCmd) Run(i invocation) error {
-	return c.withTokens(i, "", nil, func(tokens *auth.Tokens, _ state.Store, _ *settings.Settings) error {
+	return c.withTokens(i, "", nil, existingState, func(tokens *auth.Tokens, _ state.Store, _ *settings.Settings) error {
 		err := tokens.Revoke(i.ctx, c.ID)
 		if fault.CodeOf(err) == common.ErrorCodeDiskFull {
 			err = fmt.Errorf("the token is still good, to revoke it free space or stop the Brain: %w", err)
@@ -179,12 +179,12 @@ func (c *tokenRevokeCmd) Run(i invocation) error {
 }
 
 // withTokens opens the tokens of the data directory for do.
-func (f dataFlag) withTokens(i invocation, config string, flags map[string]*string, do func(*auth.Tokens, state.Store, *settings.Settings) error) (err error) {
+func (f dataFlag) withTokens(i invocation, config string, flags map[string]*string, open stateOpener, do func(*auth.Tokens, state.Store, *settings.Settings) error) (err error) {
 	values, err := f.settings(i, config, flags)
 	if err != nil {
 		return err
 	}
-	store, err := openState(i.ctx, values.Brain.Data)
+	store, err := open(i.ctx, values.Brain.Data)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,9 @@ import (
 	"testing"
 
 	"github.com/vancetope/transfer/brain/audit"
+	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/cli"
+	"github.com/vancetope/transfer/internal/fault"
 	"github.com/vancetope/transfer/internal/settings"
 )
 
@@ -157,10 +159,13 @@ func TestALinkIsRedeemedOnce(t *testing.T) {
 
 func TestAWrongLoginIsRefusedAndAttemptsAreLimited(t *testing.T) {
 	b := serve(t)
-	for _, body := range []string{"", "{}", "[]", `{"code":7}`, `{"code":"` + strings.Repeat("x", 10000) + `"}`} {
+	for _, body := range []string{"", "{}", "[]", `{"code":7}`} {
 		if status, answer, _ := b.login(t, body); status != http.StatusBadRequest || answer["errorCode"] != "invalid_request" {
 			t.Errorf("%.40s: %d %v", body, status, answer)
 		}
+	}
+	if status, answer, _ := b.login(t, `{"code":"`+strings.Repeat("x", 10000)+`"}`); status != http.StatusRequestEntityTooLarge || answer["errorCode"] != "size_limit" {
+		t.Errorf("a long one: %d %v", status, answer)
 	}
 	limited := 0
 	for range 10 {
@@ -189,6 +194,20 @@ func TestALinkIsMadeForTheAddressThatOthersUse(t *testing.T) {
 	}
 	if status, answer, _ := b.login(t, `{"code":"vl_nope"}`, "Origin", "https://evil.example"); status != http.StatusForbidden {
 		t.Errorf("another origin: %d %v", status, answer)
+	}
+	for origin, want := range map[string]int{"https://evil.example": 403, "https://brain.example": 401} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/api/v1/projects/research/feet", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Origin", origin)
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := answer.Body.Close(); err != nil || answer.StatusCode != want {
+			t.Errorf("reading for a page of %s: %d, %v", origin, answer.StatusCode, err)
+		}
 	}
 	if status, answer, _ := b.login(t, `{"code":"vl_nope"}`, "Origin", "https://brain.example"); status != http.StatusUnauthorized {
 		t.Errorf("the own origin: %d %v", status, answer)
@@ -401,5 +420,37 @@ func TestADataDirectoryThatIsOpenToOthersIsClosedToThem(t *testing.T) {
 	}
 	if n := strings.Count(again.log.String(), "was open to others"); n != len(open) {
 		t.Errorf("%d warnings: %s", n, again.log)
+	}
+}
+
+func TestAProjectThatNobodyKnowsIsRefusedAndNotKept(t *testing.T) {
+	b := serve(t)
+	b.link(t)
+	b.token(t, "agent")
+	for _, state := range []string{"suspend", "recover", "close"} {
+		code, stdout, stderr := run(t, "", "project", state, "--data", b.data, "--tenant", "acme", "--project", "reserch")
+		if code != cli.Failed || stdout != "" || !strings.Contains(stderr, "no such project") || strings.Contains(stderr, "deleted") {
+			t.Errorf("%s: %d, %q, %q", state, code, stdout, stderr)
+		}
+		code, stdout, _ = run(t, "", "project", state, "--data", b.data, "--tenant", "a/b", "--project", "x")
+		if code != cli.Usage || stdout != "" {
+			t.Errorf("%s of no name: %d, %q", state, code, stdout)
+		}
+	}
+	if code, stdout, _ := run(t, "", "project", "list", "--data", b.data); code != cli.OK || stdout != "[]\n" {
+		t.Errorf("the list: %d, %s", code, stdout)
+	}
+	code, stdout, stderr := run(t, "", "project", "suspend", "--data", b.data, "--tenant", "acme", "--project", "research")
+	if code != cli.OK || !strings.Contains(stdout, `"suspended"`) || !strings.Contains(stderr, "is deleted") {
+		t.Errorf("a project with tokens only: %d, %q, %q", code, stdout, stderr)
+	}
+}
+
+func TestAFullDiskIsNoMistakeInTheCommandLine(t *testing.T) {
+	for code, want := range map[common.ErrorCode]int{common.ErrorCodeDiskFull: cli.Failed, common.ErrorCodeConflict: cli.Failed, common.ErrorCodeInvalidPath: cli.Usage} {
+		var exit *cli.Exit
+		if err := exitOfProject(fault.New(code)); !errors.As(err, &exit) || exit.Code != want {
+			t.Errorf("%s: %v, want %d", code, err, want)
+		}
 	}
 }

@@ -74,12 +74,33 @@ func openState(ctx context.Context, dir string) (*state.SQLite, error) {
 	return store, nil
 }
 
+// stateOpener opens the state in a data directory.
+type stateOpener func(ctx context.Context, dir string) (*state.SQLite, error)
+
 // existingState opens the state of a data directory that was used before.
 func existingState(ctx context.Context, dir string) (*state.SQLite, error) {
-	if _, err := os.Stat(filepath.Join(dir, state.FileName)); errors.Is(err, fs.ErrNotExist) {
+	if !hasState(dir) {
 		return nil, cli.Usagef("there is no state in the data directory %s (--data)", safetext.Quote(dir))
 	}
 	return openState(ctx, dir)
+}
+
+// begunState opens the state and says when it made one, since a data directory
+// that was mistyped looks the same.
+func begunState(i invocation) stateOpener {
+	return func(ctx context.Context, dir string) (*state.SQLite, error) {
+		had := hasState(dir)
+		store, err := openState(ctx, dir)
+		if err == nil && !had {
+			i.New(i.err).Info("there was no state in the data directory (--data): a new one was begun", "data", dir)
+		}
+		return store, err
+	}
+}
+
+func hasState(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, state.FileName))
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // closeToOthers takes from a file or folder the permissions of all but its owner.
@@ -103,6 +124,9 @@ func closeToOthers(name string, log *slog.Logger) error {
 	log.Warn("it was open to others: now it is its owner's alone", "file", name, "mode", mode.String())
 	return nil
 }
+
+// notesIn is where it is noted what transfers have made that are not finished.
+func notesIn(dir string) string { return filepath.Join(dir, "transfers") }
 
 // lockName is the file that tells who serves a data directory.
 const lockName = "serve.lock"

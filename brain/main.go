@@ -35,7 +35,7 @@ type grammar struct {
 	} `cmd:"" help:"Manage the tokens that Feet, agents and users sign in with."`
 	Project struct {
 		List    projectListCmd    `cmd:"" help:"List the projects with their states and RootDirs."`
-		Suspend projectSuspendCmd `cmd:"" help:"Cancel a project's transfers, empty its RootDirs and refuse its calls."`
+		Suspend projectSuspendCmd `cmd:"" help:"Cancel a project's transfers, delete all files in its RootDirs, for good, and refuse its calls."`
 		Recover projectRecoverCmd `cmd:"" help:"Let a suspended or closed project work again."`
 		Close   projectCloseCmd   `cmd:"" help:"Cancel a project's transfers and delete its RootDirs."`
 	} `cmd:"" help:"Manage projects, also while the server runs."`
@@ -86,7 +86,7 @@ type invocation struct {
 // untilSignal returns a context that ends when somebody asks the program to
 // stop. A second signal ends it the hard way.
 func (i invocation) untilSignal() (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(i.ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(i.ctx, cli.StopSignals()...)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }

@@ -196,6 +196,18 @@ func TestAnUnknownPathIsNotFound(t *testing.T) {
 	}
 }
 
+func TestAKnownPathSaysWhichMethodItTakes(t *testing.T) {
+	b := serve(t)
+	answer, err := http.Post(b.url+"/healthz", "text/plain", strings.NewReader("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusMethodNotAllowed || answer.Header.Get("Allow") != "GET" {
+		t.Errorf("%d, Allow %q", answer.StatusCode, answer.Header.Get("Allow"))
+	}
+}
+
 func TestMistakesInTheCommandLineAndConfigurationExitWith2(t *testing.T) {
 	home(t)
 	dir := t.TempDir()
@@ -234,7 +246,7 @@ func TestMistakesInTheCommandLineAndConfigurationExitWith2(t *testing.T) {
 		"listening everywhere":     {with(serve, "--listen", ":0"), "not a loopback address"},
 		"listening on a name":      {with(serve, "--listen", "example.com:0"), "not a loopback address"},
 		"no port":                  {with(serve, "--listen", "127.0.0.1"), "HOST:PORT"},
-		"a bad port":               {with(serve, "--listen", "127.0.0.1:99999"), "cannot be listened on"},
+		"a bad port":               {with(serve, "--listen", "127.0.0.1:99999"), "65535"},
 		"no such configuration":    {with(serve, "--config", filepath.Join(dir, "none")), "settings file"},
 		"a bad setting":            {with(serve, "--config", config), "vance.transfer.chunk-size"},
 		"data is a file":           {with(serve, "--data", file), "--data"},

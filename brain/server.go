@@ -52,7 +52,7 @@ type server struct {
 func newServer(ctx context.Context, store state.Store, v *settings.Settings, log *slog.Logger) (*server, error) {
 	tokens := auth.NewTokens(store, log)
 	rooms, err := workspace.Open(ctx, workspace.Options{
-		Root: v.Workspace.Root, Store: store, ModeMask: v.Transfer.BrainModeMask,
+		Root: v.Workspace.Root, Store: store, ModeMask: v.Transfer.BrainModeMask, Notes: notesIn(v.Brain.Data),
 		EphemeralTTL: v.Workspace.EphemeralTTL, MaxBytes: v.Workspace.MaxBytes, TokenGood: tokens.Good, Log: log,
 	})
 	if err != nil {
@@ -109,10 +109,8 @@ func (s *server) routes(panel http.Handler) http.Handler {
 	mux.Handle("/mcp", s.mcp)
 	mux.HandleFunc("GET "+loginPage, showLogin)
 	mux.Handle("/api/", s.unlessDraining(panel))
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		refuse.With(w, fault.Texted(common.ErrorCodeNotFound, "no such path"))
-	})
-	return mux
+	mux.HandleFunc("/", refuse.Unmatched(mux))
+	return bodyInTime(bodyTime, mux)
 }
 
 // footOf tells the hub whose token a WebSocket request carries.

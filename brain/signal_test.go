@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/vancetope/transfer/internal/cli"
@@ -46,7 +45,7 @@ func exitCode(t *testing.T, p *exec.Cmd) int {
 }
 
 func TestASignalStopsAServerWithExitCode0(t *testing.T) {
-	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
+	for _, s := range cli.StopSignals() {
 		p, out := process(t, "serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(t.TempDir(), "d"))
 		if line, err := out.ReadString('\n'); err != nil {
 			t.Fatalf("%q, %v", line, err)

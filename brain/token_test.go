@@ -46,9 +46,6 @@ func createToken(t *testing.T, data, role string, more ...string) (token, id str
 func TestTheListTellsEveryTokenAndNoSecret(t *testing.T) {
 	home(t)
 	data := filepath.Join(t.TempDir(), "data")
-	if list := listTokens(t, data); list == nil || len(list) != 0 {
-		t.Errorf("%v", list)
-	}
 	before := time.Now()
 	token, id := createToken(t, data, "agent", "--ttl", "90d", "--access", "read")
 	_, footID := createToken(t, data, "foot")
@@ -210,5 +207,40 @@ func TestTheDataDirectoryIsASettingOfAllCommands(t *testing.T) {
 	code, stdout, stderr := run(t, "", "token", "list")
 	if code != cli.OK || !strings.Contains(stdout, "research") {
 		t.Errorf("%d, %q, %q", code, stdout, stderr)
+	}
+}
+
+// A data directory that is mistyped must not look like a Brain without tokens.
+func TestOnlyMakingATokenBeginsAState(t *testing.T) {
+	home(t)
+	data := filepath.Join(t.TempDir(), "typo")
+	for _, args := range [][]string{{"token", "list"}, {"token", "revoke", "abcdefghijklmnop"}} {
+		code, stdout, stderr := run(t, "", append(args, "--data", data)...)
+		if code != cli.Usage || stdout != "" || !strings.Contains(stderr, "there is no state in the data directory") {
+			t.Errorf("%v: %d, %q, %q", args, code, stdout, stderr)
+		}
+		if _, err := os.Stat(data); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%v made it: %v", args, err)
+		}
+	}
+	create := []string{"token", "create", "--data", data, "--tenant", "acme", "--project", "research", "--role", "agent", "--name", "a"}
+	if code, _, stderr := run(t, "", create...); code != cli.OK || !strings.Contains(stderr, "a new one was begun") || !strings.Contains(stderr, "typo") {
+		t.Errorf("the first token: %d, %q", code, stderr)
+	}
+	if code, _, stderr := run(t, "", create...); code != cli.OK || stderr != "" {
+		t.Errorf("the second token: %d, %q", code, stderr)
+	}
+}
+
+func TestAnEmptyStateIsRefusedByEveryCommand(t *testing.T) {
+	home(t)
+	data := t.TempDir()
+	if err := os.WriteFile(filepath.Join(data, "state.db"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"serve", "--listen", "127.0.0.1:0"}, {"token", "list"}} {
+		if code, stdout, stderr := run(t, "", append(args, "--data", data)...); code != cli.Usage || stdout != "" || !strings.Contains(stderr, "is empty") {
+			t.Errorf("%v: %d, %q, %q", args, code, stdout, stderr)
+		}
 	}
 }

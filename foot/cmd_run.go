@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/mattn/go-isatty"
 
@@ -141,7 +140,7 @@ func (c *runCmd) agent(ctx context.Context, values *settings.Settings, access *a
 func untilSignal(hard func()) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	signal.Notify(signals, cli.StopSignals()...)
 	go func() {
 		select {
 		case <-signals:

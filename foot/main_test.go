@@ -321,7 +321,8 @@ func TestEventsOfAWholeLifeAsJSON(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(p.home, ".vancetope", "state", "foot", "acme", "proj", "lock")); err != nil {
 		t.Errorf("the state folder: %v", err)
 	}
-	interrupt(t, p, syscall.SIGTERM)
+	stops := cli.StopSignals()
+	interrupt(t, p, stops[len(stops)-1]) // that of the terminal, where it is heard
 	if code := peer.AwaitClose(); code != 1001 {
 		t.Errorf("close code %d, want 1001", code)
 	}

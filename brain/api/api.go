@@ -3,7 +3,8 @@
 // parameters and answers are generated; this package decides who may ask, and
 // knows whom to ask in turn.
 //
-// A request is refused in this order: an unknown path (404), no good token
+// A request is refused in this order: an unknown path (404), another method than
+// the path's (405), no good token
 // (401), a token of a role other than user (403), a project that is not the
 // token's (404, as if there were none), a parameter that breaks its rules (400).
 package api
@@ -45,10 +46,10 @@ type Options struct {
 	// PublicURL is under which address people reach the Brain; "" is any.
 	PublicURL string
 	// OnLogin hears of each attempt to log in, with whose token was made or why
-	// none was; OnCancelled of each transfer that somebody wants cancelled. Both
-	// may be nil.
+	// none was; OnCancelled of each transfer that somebody wants cancelled, with
+	// how it ended. Both may be nil.
 	OnLogin     func(auth.Principal, error)
-	OnCancelled func(p auth.Principal, id common.TransferID, err error)
+	OnCancelled func(p auth.Principal, id common.TransferID, s common.TransferState, err error)
 	Log         *slog.Logger
 }
 
@@ -58,9 +59,7 @@ func New(o Options) http.Handler {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	routes := &router{mux: http.NewServeMux(), tokens: o.Tokens}
-	routes.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		refuse.With(w, fault.Texted(common.ErrorCodeNotFound, "no such path"))
-	})
+	routes.mux.HandleFunc("/", refuse.Unmatched(routes.mux))
 	badRequest := func(w http.ResponseWriter, _ *http.Request, err error) {
 		refuse.With(w, fault.Newf(common.ErrorCodeInvalidRequest, "%v", err))
 	}

@@ -236,7 +236,8 @@ func TestARequestIsRefusedWithItsCode(t *testing.T) {
 		"limit is huge":                    {get, base + "/transfers?limit=99999999999999999999", user, 400, common.ErrorCodeInvalidRequest},
 		"an unknown list":                  {get, base + "/secrets", user, 404, common.ErrorCodeNotFound},
 		"an unknown path, no token":        {get, "/api/v2/x", "", 404, common.ErrorCodeNotFound},
-		"another method":                   {http.MethodPost, base + "/feet", user, 404, common.ErrorCodeNotFound},
+		"another method":                   {http.MethodPost, base + "/feet", user, 405, common.ErrorCodeInvalidRequest},
+		"another method of the login":      {get, "/api/v1/login", "", 405, common.ErrorCodeInvalidRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, text, header := w.ask(t, c.method, c.path, c.token)
@@ -246,6 +247,9 @@ func TestARequestIsRefusedWithItsCode(t *testing.T) {
 			}
 			if status != c.status || body.ErrorCode != string(c.code) {
 				t.Errorf("%d %s, want %d %s", status, text, c.status, c.code)
+			}
+			if (header.Get("Allow") != "") != (status == 405) {
+				t.Errorf("Allow is %q", header.Get("Allow"))
 			}
 			if (header.Get("WWW-Authenticate") == "Bearer") != (status == 401) {
 				t.Errorf("challenge %q", header.Get("WWW-Authenticate"))

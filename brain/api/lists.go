@@ -60,7 +60,7 @@ func (l *lists) CancelTransfer(ctx context.Context, r api.CancelTransferRequestO
 	}
 	state, err := l.Feet.Cancel(ctx, project, r.ID, onlyOwn(ctx))
 	if p, ok := auth.From(ctx); ok && l.OnCancelled != nil {
-		l.OnCancelled(p, r.ID, err)
+		l.OnCancelled(p, r.ID, state, err)
 	}
 	if err != nil {
 		return nil, err

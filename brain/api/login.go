@@ -59,8 +59,11 @@ func (l *lists) login(limits *limits) http.HandlerFunc {
 
 func (l *lists) redeem(r *http.Request) (string, auth.Principal, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxLogin+1))
-	if err != nil || len(body) > maxLogin {
-		return "", auth.Principal{}, fault.Newf(common.ErrorCodeInvalidRequest, "the body cannot be read or is too long")
+	switch {
+	case err != nil:
+		return "", auth.Principal{}, fault.Newf(common.ErrorCodeInvalidRequest, "the body did not come in whole")
+	case len(body) > maxLogin:
+		return "", auth.Principal{}, fault.Newf(common.ErrorCodeSizeLimit, "the body has more than %d bytes", maxLogin)
 	}
 	in, err := api.DecodeLoginRequest(body)
 	if err != nil {

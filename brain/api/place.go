@@ -15,26 +15,17 @@ import (
 // so, and, where the public address is known, those that came here by a name that
 // is neither it nor this machine's own.
 func atHome(publicURL string, next http.Handler) http.Handler {
-	cross := http.NewCrossOriginProtection()
-	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		refuse.With(w, fault.Newf(common.ErrorCodeAccessDenied, "a request from another origin"))
-	}))
 	home, err := url.Parse(publicURL)
 	if publicURL == "" || err != nil {
-		return cross.Handler(next)
+		return refuse.Foreign(next)
 	}
-	// The address was checked when it was set; a browser's notation of it is one
-	// that this takes.
-	if err := cross.AddTrustedOrigin(home.Scheme + "://" + home.Host); err != nil {
-		return cross.Handler(next)
-	}
-	return cross.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return refuse.Foreign(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !sameHost(r.Host, home) && !isThisMachine(r.Host) {
 			refuse.With(w, fault.Newf(common.ErrorCodeAccessDenied, "this Brain is reached as %s", publicURL))
 			return
 		}
 		next.ServeHTTP(w, r)
-	}))
+	}), home.Scheme+"://"+home.Host)
 }
 
 // sameHost compares a Host header with an address, where the scheme's own port

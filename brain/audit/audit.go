@@ -33,7 +33,7 @@ type Line struct {
 	Role  string `json:"role"`
 	Name  string `json:"name"` // of the token's holder
 	// Action is the tool, or "login", or "api transfer_cancel" where a person
-	// cancels.
+	// cancels, or LinesLost.
 	Action string `json:"action"`
 
 	Foot       string `json:"foot,omitempty"`
@@ -48,7 +48,12 @@ type Line struct {
 	Outcome   string           `json:"outcome"` // ok or failed
 	ErrorCode common.ErrorCode `json:"errorCode,omitempty"`
 	Millis    int64            `json:"ms"` // how long it took
+
+	Lost int `json:"lost,omitempty"` // of LinesLost: how many lines could not be written before
 }
+
+// LinesLost is the action of the line that tells of lines which are missing.
+const LinesLost = "lines lost"
 
 const (
 	OK     = "ok"
@@ -73,16 +78,19 @@ type Log struct {
 	name string
 	log  *slog.Logger
 	now  func() time.Time
+	// write is (*os.File).Write, but where a test has a full disk.
+	write func(*os.File, []byte) (int, error)
 
-	mu      sync.Mutex
-	file    *os.File
-	failing bool
+	mu   sync.Mutex
+	file *os.File
+	torn bool // the file ends within a line
+	lost int  // lines that were not written since the last that was
 }
 
 // Open opens the file of that name, or begins it. What cannot be written later is
 // told to log.
 func Open(name string, log *slog.Logger) (*Log, error) {
-	l := &Log{name: name, log: log, now: time.Now}
+	l := &Log{name: name, log: log, now: time.Now, write: (*os.File).Write}
 	if err := l.open(); err != nil {
 		return nil, fmt.Errorf("the audit log: %w", err)
 	}
@@ -90,34 +98,79 @@ func Open(name string, log *slog.Logger) (*Log, error) {
 }
 
 func (l *Log) open() error {
-	f, err := os.OpenFile(l.name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(l.name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
 	l.file = f
+	l.torn = endsTorn(f)
 	return nil
+}
+
+// endsTorn reports whether a file ends within a line, as the one that was being
+// written when the disk became full or the machine stopped.
+func endsTorn(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return false
+	}
+	last := make([]byte, 1)
+	n, _ := f.ReadAt(last, info.Size()-1)
+	return n == 1 && last[0] != '\n'
 }
 
 // Write appends a line, with the time where it has none. A line is one write, so
 // that two processes would not mix theirs. What is done goes on when the line
-// cannot be written: the failure is logged, once until it works again.
+// cannot be written: the failure is logged, once until it works again, and the
+// next line that can be has one before it that tells how many were lost.
 func (l *Log) Write(line Line) {
 	if line.Time.IsZero() {
 		line.Time = l.now().UTC()
 	}
 	line.harmless()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.followed()
+	if err == nil && l.lost > 0 {
+		err = l.append(Line{Time: line.Time, Action: LinesLost, Outcome: Failed, Lost: l.lost})
+		if err == nil {
+			l.lost = 0
+		}
+	}
+	if err == nil {
+		err = l.append(line)
+	}
+	l.report(err)
+}
+
+// append writes a line. What comes after one that was torn begins on a line of its
+// own.
+func (l *Log) append(line Line) error {
 	text, err := json.Marshal(line)
 	if err != nil { // strings and numbers always marshal
 		panic(err)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.followed(); err == nil {
-		_, err = l.file.Write(append(text, '\n'))
-		l.report(err)
-	} else {
-		l.report(err)
+	if l.torn {
+		text = append([]byte{'\n'}, text...)
 	}
+	text = append(text, '\n')
+	n, err := l.write(l.file, text)
+	switch {
+	case n == len(text):
+		l.torn = false
+	case n > 0 && l.cut(n) != nil:
+		l.torn = true
+	}
+	return err
+}
+
+// cut takes back the n bytes that were written last, of a line that did not fit.
+func (l *Log) cut(n int) error {
+	info, err := l.file.Stat()
+	if err != nil {
+		return err
+	}
+	return l.file.Truncate(info.Size() - int64(n))
 }
 
 // followed opens the file anew when the one that is open was moved away.
@@ -140,10 +193,11 @@ func (l *Log) followed() error {
 func (l *Log) report(err error) {
 	switch {
 	case err == nil:
-		l.failing = false
-	case !l.failing:
-		l.failing = true
+	case l.lost == 0:
 		l.log.Error("the audit log cannot be written", "err", err)
+		fallthrough
+	default:
+		l.lost++
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/vancetope/transfer/gen/common"
@@ -133,7 +134,62 @@ func TestALogThatCannotBeWrittenIsToldOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Write(Line{Action: "three", Outcome: OK})
-	if got := lines(t, name); len(got) != 1 || got[0].Action != "three" {
+	if got := lines(t, name); len(got) != 2 || got[0].Action != LinesLost || got[0].Lost != 2 || got[1].Action != "three" {
 		t.Errorf("%v", got)
+	}
+}
+
+func TestALineThatAFullDiskToreIsTakenBackAndToldAsLost(t *testing.T) {
+	l, name, told := open(t)
+	defer l.Close()
+	l.Write(Line{Action: "one", Outcome: OK})
+	room := 20
+	l.write = func(f *os.File, text []byte) (int, error) {
+		n, err := f.Write(text[:min(room, len(text))])
+		if room -= n; err == nil && n < len(text) {
+			err = syscall.ENOSPC
+		}
+		return n, err
+	}
+	l.Write(Line{Action: "two", Outcome: OK})
+	l.Write(Line{Action: "three", Outcome: OK})
+	if got := lines(t, name); len(got) != 1 {
+		t.Errorf("on the full disk: %+v", got)
+	}
+	room = 1 << 20
+	l.Write(Line{Action: "four", Outcome: OK})
+	l.Write(Line{Action: "five", Outcome: OK})
+	got := lines(t, name)
+	if len(got) != 4 || got[1].Action != LinesLost || got[1].Lost != 2 || got[1].Outcome != Failed || got[2].Action != "four" || got[3].Lost != 0 {
+		t.Errorf("%+v", got)
+	}
+	if n := strings.Count(told.String(), "audit log"); n != 1 {
+		t.Errorf("told %d times: %s", n, told)
+	}
+}
+
+func TestWhatFollowsATornLineIsReadable(t *testing.T) {
+	l, name, _ := open(t)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const torn = `{"time":"2026-05`
+	if err := os.WriteFile(name, []byte(torn), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := Open(name, slog.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	l.Write(Line{Action: "one", Outcome: OK})
+	l.Write(Line{Action: "two", Outcome: OK})
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest, ok := strings.CutPrefix(string(text), torn+"\n")
+	if !ok || strings.Count(rest, "\n") != 2 || !strings.HasPrefix(rest, "{") {
+		t.Errorf("%q", text)
 	}
 }

@@ -89,3 +89,24 @@ func (t *Tokens) Revoke(ctx context.Context, id string) error {
 	}
 	return nil
 }
+
+// Known reports whether anybody is let into a project: whether it has a token, or a
+// link that makes one.
+func (t *Tokens) Known(ctx context.Context, tenant, project string) (bool, error) {
+	for _, prefix := range []string{keyPrefix, linkPrefix} {
+		entries, err := t.store.List(ctx, prefix)
+		if err != nil {
+			return false, fmt.Errorf("list the tokens: %w", err)
+		}
+		for _, e := range entries {
+			var of struct{ Tenant, Project string } // as records and links have them
+			if err := json.Unmarshal(e.Value, &of); err != nil {
+				return false, fmt.Errorf("%s in the state: %w", e.Key, err)
+			}
+			if of.Tenant == tenant && of.Project == project {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/vancetope/transfer/brain/audit"
 	"github.com/vancetope/transfer/brain/state"
+	"github.com/vancetope/transfer/internal/flock"
 )
 
 // workspaces is the folder of the RootDirs in an archive, wherever they lie.
@@ -30,6 +31,9 @@ const workspaces = "workspaces"
 
 // ErrExists means that the file is there already.
 var ErrExists = errors.New("the file exists already")
+
+// ErrRuns means that another backup of the same data directory is under way.
+var ErrRuns = errors.New("another backup of this data directory is under way")
 
 // Source is what is backed up.
 type Source struct {
@@ -55,7 +59,23 @@ func Write(ctx context.Context, file string, src Source) (report Report, err err
 	if _, err := os.Lstat(file); err == nil {
 		return Report{}, ErrExists
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".backup-") // 0600
+	lock, err := flock.Acquire(filepath.Join(src.Data, lockName))
+	if errors.Is(err, flock.ErrHeld) {
+		return Report{}, ErrRuns
+	}
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	if err := sweep(src.Data); err != nil {
+		return Report{}, err
+	}
+	dir, err := os.MkdirTemp(src.Data, prefix) // for its owner alone
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	f, err := begin(dir, file)
 	if err != nil {
 		return Report{}, err
 	}
@@ -65,7 +85,7 @@ func Write(ctx context.Context, file string, src Source) (report Report, err err
 		}
 	}()
 	w := &writer{ctx: ctx, tar: tar.NewWriter(f)}
-	if err := w.all(src); err != nil {
+	if err := w.all(src, dir); err != nil {
 		return Report{}, err
 	}
 	if err := errors.Join(w.tar.Close(), f.Sync(), f.Close()); err != nil {
@@ -106,8 +126,8 @@ type writer struct {
 
 // all writes the state first: a file that comes later is in no RootDir of that
 // state, or in one that is there.
-func (w *writer) all(src Source) error {
-	if err := w.state(src); err != nil {
+func (w *writer) all(src Source, dir string) error {
+	if err := w.state(src, dir); err != nil {
 		return err
 	}
 	if err := w.single(src.Data, audit.FileName); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -127,12 +147,7 @@ func (w *writer) all(src Source) error {
 }
 
 // state copies the state through a folder that only this user can enter.
-func (w *writer) state(src Source) (err error) {
-	dir, err := os.MkdirTemp(src.Data, ".backup-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+func (w *writer) state(src Source, dir string) error {
 	if err := src.State.Snapshot(w.ctx, filepath.Join(dir, state.FileName)); err != nil {
 		return err
 	}

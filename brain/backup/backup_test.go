@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -140,5 +141,75 @@ func TestAnArchiveThatIsThereIsNotReplaced(t *testing.T) {
 	}
 	if text, err := os.ReadFile(file); err != nil || !slices.Equal(text, []byte("old")) {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// killed leaves what a backup leaves that is killed while it writes.
+type killed struct{ leave func(dir string) }
+
+func (k killed) Snapshot(_ context.Context, file string) error {
+	k.leave(filepath.Dir(file))
+	return errBroken
+}
+
+func TestTheNextBackupRemovesWhatAKilledOneLeft(t *testing.T) {
+	src := place(t)
+	good := src.State
+	dir := t.TempDir()
+	for _, name := range []string{".backup-mine", "other"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	src.State = killed{func(half string) {
+		// As it is at that moment, under a name that the failing Write does not remove.
+		again := filepath.Join(src.Data, prefix+"killed")
+		archive := filepath.Join(dir, prefix+"killed")
+		if err := errors.Join(os.Rename(half, again), os.Rename(filepath.Join(dir, filepath.Base(half)), archive),
+			os.WriteFile(filepath.Join(again, noteName), []byte(archive), 0o600), os.Mkdir(half, 0o700)); err != nil {
+			t.Error(err)
+		}
+	}}
+	if _, err := Write(t.Context(), filepath.Join(dir, "a.tar"), src); !errors.Is(err, errBroken) {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, prefix+"killed")); err != nil {
+		t.Fatal(err)
+	}
+	src.State = good
+	if _, err := Write(t.Context(), filepath.Join(dir, "b.tar"), src); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, folder := range []string{dir, src.Data} {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), ".") || folder == dir {
+				left = append(left, e.Name())
+			}
+		}
+	}
+	if want := []string{".backup-mine", "b.tar", "other"}; !slices.Equal(left, want) {
+		t.Errorf("left are %v, want %v", left, want)
+	}
+}
+
+func TestOneBackupOfADataDirectoryAtATime(t *testing.T) {
+	src := place(t)
+	good, dir := src.State, t.TempDir()
+	var second error
+	src.State = killed{func(string) {
+		other := src
+		other.State = good
+		_, second = Write(t.Context(), filepath.Join(dir, "second.tar"), other)
+	}}
+	if _, err := Write(t.Context(), filepath.Join(dir, "first.tar"), src); !errors.Is(err, errBroken) {
+		t.Error(err)
+	}
+	if !errors.Is(second, ErrRuns) {
+		t.Errorf("the second: %v", second)
 	}
 }

@@ -202,3 +202,54 @@ func TestAFailureOfTheWayIsAnAnswerOfTheTool(t *testing.T) {
 		}
 	})
 }
+
+func TestTheIDsOfAClientComeBackByteByByte(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := connect(t.Context(), t, brain(func(context.Context, Call) (*mcp.CallToolResult, error) { return ok(), nil }))
+		for _, id := range []string{`1.5`, `1e2`, `9007199254740993`, `123456789012345678901234567890`, `-0`, `"a\u0062<"`, `"1"`} {
+			for _, method := range []string{`"tools/call","params":{"name":"any","arguments":{}}`, `"nonsense"`} {
+				c.say(`{"jsonrpc":"2.0","id":` + id + `,"method":` + method + `}`)
+				var answer struct{ ID, Result, Error json.RawMessage }
+				line := c.hear()
+				if err := json.Unmarshal([]byte(line), &answer); err != nil || string(answer.ID) != id || (answer.Result == nil) == (answer.Error == nil) {
+					t.Errorf("the answer to %s is %s: %v", id, line, err)
+				}
+			}
+		}
+		_ = c.in.Close() // never fails
+		if err := <-c.done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestACancellationFindsItsCallByTheClientsID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, ended := make(chan struct{}, 2), make(chan error, 2)
+		c := connect(t.Context(), t, brain(func(ctx context.Context, call Call) (*mcp.CallToolResult, error) {
+			if call.Tool == closeScope {
+				return ok(), nil
+			}
+			begun <- struct{}{}
+			<-ctx.Done()
+			ended <- ctx.Err()
+			return nil, ctx.Err()
+		}))
+		for _, id := range []string{"1.25", "1.5"} {
+			c.say(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"any","arguments":{}}}`)
+			<-begun
+		}
+		c.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1.75}}`)
+		c.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1.5}}`)
+		<-ended
+		synctest.Wait()
+		if len(ended) != 0 {
+			t.Error("the other call was cancelled too")
+		}
+		go func() { _, _ = io.Copy(io.Discard, c.out) }() // what is said of the end is not looked at
+		_ = c.in.Close()                                  // never fails
+		if err := <-c.done; err != nil {
+			t.Error(err)
+		}
+	})
+}

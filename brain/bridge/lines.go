@@ -30,6 +30,7 @@ const (
 type lines struct {
 	in       *bufio.Reader
 	incoming chan []byte // closed at the end of the input
+	ids      *ids
 
 	writing sync.Mutex
 	out     io.Writer
@@ -45,7 +46,7 @@ type lines struct {
 
 func newLines(in io.Reader, out io.Writer) *lines {
 	return &lines{
-		in: bufio.NewReaderSize(in, 64<<10), out: out,
+		in: bufio.NewReaderSize(in, 64<<10), out: out, ids: newIDs(),
 		incoming: make(chan []byte), settled: make(chan struct{}), closed: make(chan struct{}),
 	}
 }
@@ -106,6 +107,9 @@ func (l *lines) Read(ctx context.Context) (jsonrpc.Message, error) {
 			}
 			message, refused := parse(line)
 			if refused == nil {
+				if err := l.ids.take(message, line); err != nil {
+					return nil, err
+				}
 				l.note(message)
 				return message, nil
 			}
@@ -184,8 +188,11 @@ func (l *lines) Write(_ context.Context, m jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := m.(*jsonrpc.Response); ok {
+	if answer, ok := m.(*jsonrpc.Response); ok {
 		defer l.answered()
+		if text, err = l.ids.giveBack(answer, text); err != nil {
+			return err
+		}
 	}
 	return l.write(text)
 }

@@ -163,7 +163,7 @@ func (h *Hub) Drain(ctx context.Context) {
 		ended.Go(func() {
 			f.slots.close(fault.New(common.ErrorCodeDraining))
 			if f.joined() {
-				f.session.Drain(ctx)
+				f.session.Drain(ctx, "the Brain is stopping")
 			}
 			f.end(wire.CloseRestart, "draining")
 		})

@@ -42,9 +42,18 @@ func openSQLite(ctx context.Context, dataDir string, now func() time.Time) (*SQL
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
 	name := filepath.Join(dataDir, FileName)
-	if err := createPrivate(name); err != nil {
+	made, err := createPrivate(ctx, name)
+	if err != nil {
 		return nil, fmt.Errorf("state: %w", err)
 	}
+	s, err := openFile(ctx, name, now)
+	if err != nil && made {
+		err = errors.Join(err, removeEmpty(name))
+	}
+	return s, err
+}
+
+func openFile(ctx context.Context, name string, now func() time.Time) (*SQLite, error) {
 	db, err := sql.Open("sqlite", dsn(name))
 	if err != nil {
 		return nil, fmt.Errorf("state: %w", err)
@@ -59,17 +68,6 @@ func openSQLite(ctx context.Context, dataDir string, now func() time.Time) (*SQL
 		return nil, errors.Join(fmt.Errorf("state %s: %w", name, err), db.Close())
 	}
 	return s, nil
-}
-
-// createPrivate makes the file before the engine does, so that it and the two
-// files the engine puts beside it, which take over its mode, are never readable
-// by others.
-func createPrivate(name string) error {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	return f.Close()
 }
 
 // dsn sets what every connection of the pool must have: a patient wait for

@@ -194,3 +194,43 @@ func TestADirectoryWithOddLettersIsOpenedAsIs(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 }
+
+// To the engine a file of no bytes is a new store: all tokens would be gone.
+func TestAnEmptyFileIsNoNewStore(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, state.FileName)
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := state.OpenSQLite(t.Context(), dir); !errors.Is(err, state.ErrEmpty) || !strings.Contains(err.Error(), "backup") {
+		t.Errorf("an empty file: %v", err)
+	}
+	if info, err := os.Stat(name); err != nil || info.Size() != 0 {
+		t.Errorf("it was changed: %v, %v", info, err)
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	s, err := state.OpenSQLite(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(name); err != nil || info.Size() == 0 {
+		t.Errorf("a store in use is empty: %v, %v", info, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAStoreThatCannotBeBegunLeavesNoEmptyFile(t *testing.T) {
+	dir := t.TempDir()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := state.OpenSQLite(over, dir); err == nil {
+		t.Fatal("a store was opened in a context that is over")
+	}
+	if _, err := os.Stat(filepath.Join(dir, state.FileName)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it left the file: %v", err)
+	}
+}

@@ -80,6 +80,14 @@ func failed(f *fault.Error, _ *uuid.UUID) Result {
 	return encoded(tools.ClientListOutput{Error: &f.Text, ErrorCode: &f.Code}, sentence(f), true)
 }
 
+// failedLookup is failed for tools that look for a transfer.
+func failedLookup(f *fault.Error, id *uuid.UUID) Result {
+	if f.Code != common.ErrorCodeNotFound {
+		return failed(f, id)
+	}
+	return encoded(tools.ClientListOutput{Error: &f.Text, ErrorCode: &f.Code}, sentenceWith(f, otherTransfers), true)
+}
+
 // failedTransfer is the answer of a transfer tool: nothing was written.
 func failedTransfer(f *fault.Error, id *uuid.UUID) Result {
 	none := int64(0)

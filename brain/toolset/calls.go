@@ -40,29 +40,32 @@ func (c *calls) begin(parent context.Context, session string, who Caller) (ctx c
 	}
 }
 
-// cancel ends the calls that a session's own token made in it.
-func (c *calls) cancel(session string, who Caller) {
-	if session == "" {
-		return
-	}
-	c.cancelWhere(sessionEnded, func(k call) bool { return k.session == session && k.tokenID == who.TokenID })
+// cancel ends the calls that a session's own token made in it, and reports whether
+// there are any.
+func (c *calls) cancel(session string, who Caller) bool {
+	return c.cancelWhere(sessionEnded, func(k call) bool { return k.session == session && k.tokenID == who.TokenID })
 }
 
-func (c *calls) cancelAll() { c.cancelWhere(sessionEnded, func(call) bool { return true }) }
+func (c *calls) cancelAll() { c.cancelWhere(stopping, func(call) bool { return true }) }
 
 // cancelToken ends the calls of a token that is no longer good.
 func (c *calls) cancelToken(tokenID, reason string) {
 	c.cancelWhere(fault.Newf(common.ErrorCodeAccessDenied, "%s", reason), func(k call) bool { return k.tokenID == tokenID })
 }
 
-var sessionEnded = fault.Newf(common.ErrorCodeCancelled, "the session ended")
+var (
+	sessionEnded = fault.Newf(common.ErrorCodeCancelled, "the session ended")
+	stopping     = fault.Newf(common.ErrorCodeCancelled, "the Brain is stopping")
+)
 
-func (c *calls) cancelWhere(why *fault.Error, match func(call) bool) {
+func (c *calls) cancelWhere(why *fault.Error, match func(call) bool) (found bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range c.all {
 		if match(k) {
 			k.cancel(why)
+			found = true
 		}
 	}
+	return found
 }

@@ -65,6 +65,7 @@ type MCP struct {
 	auth      func(*http.Request) (Caller, error)
 	follow    func(tokenID string, end func(reason string)) (release func())
 	calls     *calls
+	posts     posts
 	rooms     *workspace.Manager
 	log       *slog.Logger
 	draining  atomic.Bool
@@ -116,9 +117,17 @@ func (m *MCP) route(w http.ResponseWriter, r *http.Request) {
 		m.stateless.ServeHTTP(w, r)
 		return
 	}
-	if r.Method == http.MethodDelete {
-		// The SDK waits for the session's calls before it ends the session.
-		m.calls.cancel(r.Header.Get(sessionHeader), callerOf(auth.TokenInfoFromContext(r.Context())))
+	session := r.Header.Get(sessionHeader)
+	switch {
+	case session == "":
+	case r.Method == http.MethodPost:
+		defer m.posts.begin(session)()
+	case r.Method == http.MethodDelete:
+		// The SDK waits for the session's calls before it ends the session, but not
+		// for their answers.
+		if m.calls.cancel(session, callerOf(auth.TokenInfoFromContext(r.Context()))) {
+			m.posts.wait(session, lastAnswers)
+		}
 	}
 	m.stateful.ServeHTTP(w, r)
 }
@@ -201,11 +210,7 @@ func (m *MCP) guarded(next http.Handler) http.Handler {
 			passOn.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
 		}
 	})
-	cross := http.NewCrossOriginProtection()
-	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		refuse.With(w, fault.Newf(common.ErrorCodeAccessDenied, "a request from another origin"))
-	}))
-	return cross.Handler(checked)
+	return refuse.Foreign(checked)
 }
 
 type callerKey struct{}

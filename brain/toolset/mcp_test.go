@@ -341,6 +341,18 @@ func TestOnlyAgentsAreLetIn(t *testing.T) {
 	}
 }
 
+// The library for this lets reading pass.
+func TestAForeignPageDoesNotEvenRead(t *testing.T) {
+	w := newWorld(t)
+	for _, says := range []string{"Origin", "Sec-Fetch-Site"} {
+		header := map[string]string{"Authorization": "Bearer agent", "Accept": "text/event-stream"}
+		header[says] = map[string]string{"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}[says]
+		if answer := w.request(t, "GET", "", header); answer.StatusCode != 403 {
+			t.Errorf("%s: %d", says, answer.StatusCode)
+		}
+	}
+}
+
 // What the SDK refuses in plain text has the body of all other errors.
 func TestAPlainErrorHasTheCommonBody(t *testing.T) {
 	w := newWorld(t)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vancetope/transfer/brain/state"
 	"github.com/vancetope/transfer/gen/common"
+	"github.com/vancetope/transfer/gen/tools"
 	"github.com/vancetope/transfer/internal/fault"
 )
 
@@ -27,6 +28,25 @@ type Receipts struct {
 
 	mu      sync.Mutex
 	running map[string]*keyedCall
+}
+
+// keyOfUpload and keyOfDownload return the key of a call, whose arguments then say
+// what is the default by leaving it out: both ways ask for the same.
+func keyOfUpload(in *tools.ClientFileUploadInput) *string {
+	in.OnExisting = unlessDefault(in.OnExisting)
+	return in.IdempotencyKey
+}
+
+func keyOfDownload(in *tools.ClientFileDownloadInput) *string {
+	in.OnExisting = unlessDefault(in.OnExisting)
+	return in.IdempotencyKey
+}
+
+func unlessDefault(o *common.OnExisting) *common.OnExisting {
+	if onExisting(o) == onExisting(nil) {
+		return nil
+	}
+	return o
 }
 
 // keyed runs a tool under the key that its arguments have, if any.

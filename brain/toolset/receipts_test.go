@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -49,7 +50,11 @@ func TestACallThatSucceededIsNotDoneAgainUnderItsKey(t *testing.T) {
 	if again.raw != first.raw || again.text != first.text {
 		t.Errorf("the receipt is %s, want %s", again.raw, first.raw)
 	}
+	if again := w.call(t, "client_file_upload", `{"idempotencyKey":"k1","remotePath":"b","dirName":"d","localPath":"a","onExisting":"replace"}`); again.raw != first.raw {
+		t.Errorf("with the default spelled out: %s", again.raw)
+	}
 	f.Quiet()
+	w.call(t, "client_file_upload", `{"idempotencyKey":"k1","remotePath":"b","dirName":"d","localPath":"a","onExisting":"keep_both"}`).wantCode(t, common.ErrorCodeConflict)
 	w.call(t, "client_file_upload", `{"localPath":"other","dirName":"d","remotePath":"b","idempotencyKey":"k1"}`).wantCode(t, common.ErrorCodeConflict)
 	w.call(t, "client_file_download", keyedUpload).wantCode(t, common.ErrorCodeConflict)
 
@@ -206,6 +211,17 @@ func (w *world) joined(t *testing.T, n int) {
 	for deadline := time.Now().Add(hubtest.Patience); waiting() != n; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d wait for the call, want %d", waiting(), n)
+		}
+	}
+}
+
+func TestWhoAsksForAnUnknownTransferIsToldWhereToLook(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"transfer_status", "transfer_cancel"} {
+		got := w.call(t, name, `{"transferId":"01890a5d-ac96-774b-bcce-b302099a8057"}`)
+		got.wantCode(t, common.ErrorCodeNotFound)
+		if !strings.Contains(got.text, "transfer_status without transferId") || strings.Contains(got.text, "path") {
+			t.Errorf("%s: %s", name, got.text)
 		}
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/vancetope/transfer/brain/hub/hubtest"
+	"github.com/vancetope/transfer/gen/frames"
 )
 
 const listing = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`
@@ -44,6 +47,31 @@ func TestASessionServesNoTokenButItsOwn(t *testing.T) {
 	}
 	if status, _ := w.post(t, listing, "agent", map[string]string{sessionHeader: "made-up"}); status != 404 {
 		t.Errorf("an unknown session: %d", status)
+	}
+}
+
+// Whoever made a call has to hear of its end, also when the session ends.
+func TestACallOfADeletedSessionIsAnswered(t *testing.T) {
+	w := newWorld(t)
+	s := w.client(t, "agent", generations["stateful"])
+	mustCall(t, s, "workspace_create_ephemeral_dir", map[string]any{"dirName": "d"})
+	f := hubtest.Dial(t, w.url, "acme", "laptop")
+	type answer struct {
+		status int
+		text   string
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		status, text := w.post(t, `{"jsonrpc":"2.0","id":"the call","method":"tools/call","params":{"name":"client_file_upload",`+
+			`"arguments":{"localPath":"a","dirName":"d","remotePath":"b"}}}`, "agent", map[string]string{sessionHeader: s.ID()})
+		answered <- answer{status, text}
+	}()
+	hubtest.Next[*frames.ClientFileUploadRequest](f)
+	if got := w.request(t, http.MethodDelete, "", map[string]string{"Authorization": "Bearer agent", sessionHeader: s.ID()}); got.StatusCode != 204 {
+		t.Errorf("DELETE: %d", got.StatusCode)
+	}
+	if a := <-answered; a.status != 200 || !strings.Contains(a.text, `"id":"the call"`) || !strings.Contains(a.text, "the session ended") {
+		t.Errorf("the call is answered with %d %q", a.status, a.text)
 	}
 }
 

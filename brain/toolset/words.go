@@ -43,12 +43,17 @@ var advice = map[common.ErrorCode]string{
 }
 
 // sentence is the one line in which a failure is told.
-func sentence(f *fault.Error) string {
+func sentence(f *fault.Error) string { return sentenceWith(f, advice[f.Code]) }
+
+func sentenceWith(f *fault.Error, advice string) string {
 	line := "Failed: " + f.Text + " (" + string(f.Code) + ")."
-	if a := advice[f.Code]; a != "" {
-		line += " " + a
+	if advice != "" {
+		line += " " + advice
 	}
 	return oneLine(line)
 }
+
+// otherTransfers is the advice where a transfer is not found, which is no file.
+const otherTransfers = "transfer_status without transferId lists those that are known; whether a file arrived, workspace_list_files tells."
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

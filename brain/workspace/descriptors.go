@@ -161,7 +161,7 @@ func read(e state.Entry) (stored, error) {
 	if err := json.Unmarshal(e.Value, &d); err != nil {
 		return d, fmt.Errorf("descriptor %s: %w", e.Key, err)
 	}
-	if d.key() != e.Key || d.project().check() != nil || checkDirName(d.DirName) != nil {
+	if d.key() != e.Key || d.project().Check() != nil || checkDirName(d.DirName) != nil {
 		return d, fmt.Errorf("descriptor %s names another RootDir", e.Key)
 	}
 	if _, ok := handlers[d.Type]; !ok {

@@ -20,14 +20,17 @@ const (
 )
 
 // ExpiresAt is when a RootDir goes unless it is used before; zero when it does
-// not.
+// not. Its life begins anew with the Manager: while no Brain served, and since the
+// moment of a backup that was restored, nobody could have used it.
 func (m *Manager) ExpiresAt(d Descriptor) time.Time {
 	if m.ttl == 0 {
 		return time.Time{}
 	}
 	used := d.UsedAt
-	if used.Before(d.CreatedAt) {
-		used = d.CreatedAt
+	for _, at := range []time.Time{d.CreatedAt, m.since} {
+		if used.Before(at) {
+			used = at
+		}
 	}
 	return used.Add(m.ttl)
 }
@@ -110,6 +113,7 @@ func (m *Manager) sweep(ctx context.Context) {
 	for _, d := range all {
 		switch {
 		case d.Closing:
+			m.closeLate(ctx, d.Descriptor, "its closing had failed")
 		case m.expired(d.Descriptor):
 			m.closeLate(ctx, d.Descriptor, "expired")
 		case d.DeleteOnCreatorClose && !m.ownerGood(ctx, d.Creator, good):
@@ -120,7 +124,10 @@ func (m *Manager) sweep(ctx context.Context) {
 
 func (m *Manager) closeLate(ctx context.Context, d Descriptor, why string) {
 	err := m.CloseDir(ctx, d.project(), d.DirName)
-	if err != nil && fault.CodeOf(err) != common.ErrorCodeDirNotFound {
+	if fault.CodeOf(err) == common.ErrorCodeDirNotFound {
+		return // another caller is closing it, or was faster
+	}
+	if err != nil {
 		m.log.Error("RootDir cannot be closed", "dir", d.DirName, "why", why, "err", err)
 		return
 	}

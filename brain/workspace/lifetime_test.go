@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/vancetope/transfer/brain/state"
 	"github.com/vancetope/transfer/gen/common"
+	"github.com/vancetope/transfer/internal/fault"
 	"github.com/vancetope/transfer/internal/rootfs"
 )
 
@@ -22,7 +25,7 @@ type clock struct{ at time.Time }
 // lived has the manager live by a clock of the test.
 func (w *world) lived(ttl time.Duration) *clock {
 	c := &clock{at: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)}
-	w.ttl, w.now = ttl, func() time.Time { return c.at }
+	w.ttl, w.since, w.now = ttl, c.at, func() time.Time { return c.at }
 	return c
 }
 
@@ -69,17 +72,26 @@ func TestAnUnusedRootDirGoesAfterItsLife(t *testing.T) {
 	w.gone(t, acme, "inbox")
 }
 
-func TestARootDirThatExpiredWhileNoBrainRanIsGone(t *testing.T) {
+// A restored backup is older than every life: what it holds must be there.
+func TestTheTimeInWhichNoBrainServedEndsNoRootDir(t *testing.T) {
 	w := newWorld(t)
-	c := w.lived(time.Hour)
+	created := time.Now().Add(-1000 * time.Hour)
+	w.lived(time.Hour).at = created
 	w.create(t, acme, "inbox")
 	w.restart(t)
-	w.lived(time.Hour).at = c.at.Add(time.Hour)
+	opened := w.since
+	if opened.Before(created.Add(time.Hour)) {
+		t.Fatalf("it was opened at %v", opened)
+	}
+	c := &clock{at: opened.Add(time.Hour - time.Second)}
+	w.ttl, w.now = time.Hour, func() time.Time { return c.at }
+	w.sweep(t.Context())
+	if got := w.names(t, acme); !slices.Equal(got, []string{"inbox"}) {
+		t.Errorf("within a life of the start there is %v", got)
+	}
+	c.at = opened.Add(time.Hour)
 	_, err := w.Use(t.Context(), acme, "inbox")
 	wantCode(t, err, common.ErrorCodeDirNotFound)
-	if got := w.names(t, acme); len(got) != 0 {
-		t.Errorf("expired, it is listed: %v", got)
-	}
 	w.sweep(t.Context())
 	w.gone(t, acme, "inbox")
 }
@@ -253,4 +265,78 @@ func TestAProjectHasAThousandRootDirsAtMost(t *testing.T) {
 	}
 	_, err := w.Create(t.Context(), acme, CreateRequest{Type: TypeEphemeral})
 	wantCode(t, err, common.ErrorCodeQuota)
+}
+
+// crowded is a store on a disk that is full while a file is there.
+type crowded struct {
+	state.Store
+	by string
+}
+
+func (c crowded) CompareAndSet(ctx context.Context, key string, expected uint64, value []byte, ttl time.Duration) (uint64, error) {
+	if _, err := os.Lstat(c.by); err == nil {
+		return 0, fault.New(common.ErrorCodeDiskFull)
+	}
+	return c.Store.CompareAndSet(ctx, key, expected, value, ttl)
+}
+
+// On a full disk the mark of a closing cannot be written, and what is to be closed
+// is what fills it.
+func TestAFullDiskIsEmptiedByClosing(t *testing.T) {
+	w := newWorld(t)
+	c := w.lived(time.Hour)
+	for name, end := range map[string]func() error{
+		"close_dir": func() error { return w.CloseDir(t.Context(), acme, "big") },
+		"expiry":    func() error { c.at = c.at.Add(time.Hour); w.sweep(t.Context()); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.descriptors = descriptors{w.store}
+			w.create(t, acme, "big")
+			write(t, w.path(acme, "big", "f"), "x")
+			w.descriptors = descriptors{crowded{w.store, w.path(acme, "big", "f")}}
+			if err := end(); err != nil {
+				t.Error(err)
+			}
+			w.gone(t, acme, "big")
+			if left, err := w.descriptors.all(t.Context()); err != nil || len(left) != 0 {
+				t.Errorf("left are %v, %v", left, err)
+			}
+		})
+	}
+}
+
+func TestARootDirThatCannotEvenThenBeClosedIsListedAndServes(t *testing.T) {
+	w := newWorld(t)
+	w.create(t, acme, "big")
+	write(t, w.path(acme, "big", "f"), "x")
+	full := filepath.Join(t.TempDir(), "full")
+	write(t, full, "")
+	w.descriptors = descriptors{crowded{w.store, full}}
+	wantCode(t, w.CloseDir(t.Context(), acme, "big"), common.ErrorCodeDiskFull)
+	if got := w.names(t, acme); !slices.Equal(got, []string{"big"}) {
+		t.Errorf("it lists %v", got)
+	}
+	d := w.use(t, acme, "big")
+	if err := d.Context().Err(); err != nil {
+		t.Error("its use is cancelled:", err)
+	}
+	d.Release()
+	if err := os.Remove(full); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.CloseDir(t.Context(), acme, "big"); err != nil {
+		t.Error(err)
+	}
+	w.gone(t, acme, "big")
+}
+
+func TestAClosingThatFailedIsTriedAgain(t *testing.T) {
+	w := newWorld(t)
+	w.create(t, acme, "inbox")
+	write(t, w.path(acme, "inbox", "f"), "x")
+	if _, err := w.descriptors.markClosing(t.Context(), acme, "inbox"); err != nil {
+		t.Fatal(err)
+	}
+	w.sweep(t.Context())
+	w.gone(t, acme, "inbox")
 }

@@ -12,7 +12,8 @@ const (
 	shortIDLength = 8
 )
 
-func (p Project) check() error {
+// Check refuses names that are not a single path segment.
+func (p Project) Check() error {
 	if err := rootfs.CheckSegment("tenant", p.Tenant); err != nil {
 		return err
 	}

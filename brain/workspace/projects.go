@@ -86,7 +86,7 @@ func readProject(e state.Entry) (projectRecord, error) {
 	}
 	tenant, id, ok := strings.Cut(strings.TrimPrefix(e.Key, projectPrefix), "/")
 	r.project, r.revision = Project{tenant, id}, e.Revision
-	if !ok || r.project.check() != nil || !slices.Contains([]State{Active, Suspended, Closed}, r.State) {
+	if !ok || r.project.Check() != nil || !slices.Contains([]State{Active, Suspended, Closed}, r.State) {
 		return r, fmt.Errorf("project %s in the state is none", e.Key)
 	}
 	return r, nil
@@ -191,7 +191,7 @@ type ProjectStatus struct {
 // SetProject writes the state that a project is to have. Whoever serves the data
 // directory obeys within a second.
 func SetProject(ctx context.Context, store state.Store, p Project, to State) error {
-	if err := p.check(); err != nil {
+	if err := p.Check(); err != nil {
 		return err
 	}
 	records := projects{store}
@@ -208,9 +208,19 @@ func SetProject(ctx context.Context, store state.Store, p Project, to State) err
 	return fault.Newf(common.ErrorCodeConflict, "the project's state is being changed by others")
 }
 
+// Known reports whether a project has a RootDir, or a state that somebody gave it.
+func Known(ctx context.Context, store state.Store, p Project) (bool, error) {
+	r, err := projects{store}.get(ctx, p)
+	if err != nil || r.revision != state.Absent {
+		return err == nil, err
+	}
+	dirs, err := (descriptors{store}).list(ctx, p)
+	return len(dirs) > 0, err
+}
+
 // ReadProject tells how a project stands, and whether it has come to that.
 func ReadProject(ctx context.Context, store state.Store, p Project) (status ProjectStatus, reached bool, err error) {
-	if err := p.check(); err != nil {
+	if err := p.Check(); err != nil {
 		return ProjectStatus{}, false, err
 	}
 	r, err := projects{store}.get(ctx, p)

@@ -19,6 +19,7 @@ func (m *Manager) repair(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the RootDirs: %w", err)
 	}
+	m.removeNoted()
 	known := make(map[string]bool, len(all))
 	for _, d := range all {
 		p := m.place(d.project(), d.DirName)
@@ -30,6 +31,33 @@ func (m *Manager) repair(ctx context.Context) error {
 	}
 	m.removeStrays(known)
 	return nil
+}
+
+// note keeps which folders are made for a file, until forget is called. Its staging
+// file needs no note: all of them are swept.
+func (m *Manager) note(l rootfs.Leftover) (forget func()) {
+	if m.notes == "" || !l.MakesFolders() {
+		return func() {}
+	}
+	forget, err := m.notes.Keep(l)
+	if err != nil {
+		m.log.Warn("if the Brain is killed, empty folders that a transfer made may stay", "path", l.Target, "err", err)
+	}
+	return forget
+}
+
+// removeNoted removes the folders that were made for files which never came, as
+// far as they are empty.
+func (m *Manager) removeNoted() {
+	if m.notes == "" {
+		return
+	}
+	err := m.notes.Remove(true, func(l rootfs.Leftover, err error) {
+		m.log.Warn("what a lost transfer left cannot be removed", "folder", l.Folder, "path", l.Target, "err", err)
+	})
+	if err != nil {
+		m.log.Warn("what lost transfers left cannot be read", "err", err)
+	}
 }
 
 func (m *Manager) repairOne(ctx context.Context, d stored, p place) error {

@@ -43,7 +43,7 @@ func (d *Dir) Release() { d.release() }
 
 // Use returns a RootDir for reading and writing, or dir_not_found.
 func (m *Manager) Use(ctx context.Context, p Project, dirName string) (*Dir, error) {
-	if p.check() != nil || checkDirName(dirName) != nil {
+	if p.Check() != nil || checkDirName(dirName) != nil {
 		return nil, fault.New(common.ErrorCodeDirNotFound)
 	}
 	key := siteKey{p, dirName}

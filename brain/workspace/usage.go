@@ -142,7 +142,13 @@ func (d *Dir) Stage(p rootfs.Path, id uuid.UUID, o rootfs.StageOptions) (*Stagin
 		return nil, err
 	}
 	var once sync.Once
-	settle := func(there bool) { once.Do(func() { u.settle(project, o.Size, there) }) }
+	forget := d.manager.note(d.Root.Leftover(p, id))
+	settle := func(there bool) {
+		once.Do(func() {
+			u.settle(project, o.Size, there)
+			forget()
+		})
+	}
 	st, err := d.Root.Stage(p, id, o)
 	if err != nil {
 		settle(false)

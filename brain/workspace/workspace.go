@@ -25,6 +25,7 @@ import (
 	"github.com/vancetope/transfer/brain/state"
 	"github.com/vancetope/transfer/gen/common"
 	"github.com/vancetope/transfer/internal/fault"
+	"github.com/vancetope/transfer/internal/rootfs"
 )
 
 // closeWait is how long closing a RootDir waits for the transfers inside, which
@@ -36,6 +37,8 @@ type Options struct {
 	Root     string      // vance.workspace.root; made when missing
 	Store    state.Store // where the descriptors are kept
 	ModeMask fs.FileMode // vance.transfer.brain-mode-mask
+	// Notes is a folder outside Root for notes of what is half-way; "" keeps none.
+	Notes string
 	// EphemeralTTL is how long a RootDir lives without use, MaxBytes how much the
 	// files of a project may take. 0: for ever, any amount.
 	EphemeralTTL time.Duration
@@ -56,6 +59,7 @@ type Project struct {
 // Manager knows all RootDirs of one Brain.
 type Manager struct {
 	root        string
+	notes       rootfs.Notes
 	mask        fs.FileMode
 	ttl         time.Duration
 	tokenGood   func(ctx context.Context, id string) (bool, error)
@@ -63,6 +67,7 @@ type Manager struct {
 	projects    projects
 	usage       *usage
 	now         func() time.Time
+	since       time.Time // when it was opened: nobody could use a RootDir before
 	log         *slog.Logger
 
 	tempMaking sync.Mutex // held while a scope's temp RootDir is looked for and made
@@ -79,7 +84,8 @@ type siteKey struct {
 
 // Open returns the manager of the RootDirs below o.Root. It first puts right
 // what a killed process left: closings that were under way are finished, lost
-// folders are made again empty, staging files of transfers are removed.
+// folders are made again empty, staging files of transfers are removed, and with
+// them the empty folders that were made for them.
 func Open(ctx context.Context, o Options) (*Manager, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -93,12 +99,14 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 	}
 	m := &Manager{
 		root:        root,
+		notes:       rootfs.Notes(o.Notes),
 		mask:        o.ModeMask,
 		ttl:         o.EphemeralTTL,
 		tokenGood:   o.TokenGood,
 		descriptors: descriptors{o.Store},
 		projects:    projects{o.Store},
 		now:         time.Now,
+		since:       time.Now(),
 		log:         o.Log,
 		sites:       make(map[siteKey]*site),
 		resting:     make(map[Project]State),
@@ -129,7 +137,7 @@ const maxDirs = 1000
 
 // Create makes a RootDir and returns its descriptor.
 func (m *Manager) Create(ctx context.Context, p Project, r CreateRequest) (Descriptor, error) {
-	if err := p.check(); err != nil {
+	if err := p.Check(); err != nil {
 		return Descriptor{}, err
 	}
 	if _, ok := handlers[r.Type]; !ok {
@@ -199,7 +207,7 @@ func (m *Manager) create(ctx context.Context, p Project, r CreateRequest) (Descr
 // List returns the RootDirs of a project in the order of their names. Those
 // being closed are not among them.
 func (m *Manager) List(ctx context.Context, p Project) ([]Descriptor, error) {
-	if err := p.check(); err != nil {
+	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	all, err := m.descriptors.list(ctx, p)
@@ -242,7 +250,7 @@ func (m *Manager) Tell(ctx context.Context, p Project) ([]common.RootDir, error)
 // CloseDir ends a RootDir: what is transferred into or out of it is cancelled,
 // then its folder is deleted with everything in it.
 func (m *Manager) CloseDir(ctx context.Context, p Project, dirName string) error {
-	if p.check() != nil || checkDirName(dirName) != nil {
+	if p.Check() != nil || checkDirName(dirName) != nil {
 		return fault.New(common.ErrorCodeDirNotFound)
 	}
 	key := siteKey{p, dirName}
@@ -251,14 +259,37 @@ func (m *Manager) CloseDir(ctx context.Context, p Project, dirName string) error
 		return fault.New(common.ErrorCodeDirNotFound) // another caller is closing it already
 	}
 	d, err := m.descriptors.markClosing(ctx, p, dirName)
-	if err != nil {
+	if err != nil && fault.CodeOf(err) != common.ErrorCodeDiskFull {
 		m.keepOpen(key, s)
 		return err
 	}
 	defer m.forget(key, s)
 	m.empty(ctx, key, s, "the RootDir was closed")
 	defer m.usage.forget(p)
+	if err != nil {
+		d, err = m.makeRoom(ctx, p, dirName)
+	}
+	if err != nil {
+		return err
+	}
 	return m.remove(ctx, d)
+}
+
+// makeRoom marks a RootDir as closing on a disk that has no room for the mark: the
+// files go first. Where there is still none, an empty RootDir is left.
+func (m *Manager) makeRoom(ctx context.Context, p Project, dirName string) (stored, error) {
+	d, err := m.descriptors.get(ctx, p, dirName)
+	if err != nil {
+		return d, err
+	}
+	if err := handlers[d.Type].close(m.place(p, dirName)); err != nil {
+		return d, err
+	}
+	marked, err := m.descriptors.markClosing(ctx, p, dirName)
+	if err != nil {
+		return d, errors.Join(err, handlers[d.Type].init(m.place(p, dirName)))
+	}
+	return marked, nil
 }
 
 // empty cancels what is transferred into or out of a RootDir that bars new users,

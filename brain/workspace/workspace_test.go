@@ -46,7 +46,7 @@ func newWorld(t *testing.T) *world {
 // restart opens the manager anew, as a new process does.
 func (w *world) restart(t *testing.T) {
 	t.Helper()
-	m, err := Open(t.Context(), Options{Root: w.root, Store: w.store, ModeMask: 0o644})
+	m, err := Open(t.Context(), Options{Root: w.root, Store: w.store, ModeMask: 0o644, Notes: w.root + "-notes"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -433,5 +433,59 @@ func TestADescriptorThatNamesAnotherPlaceIsRefused(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), Options{Root: w.root, Store: w.store}); err == nil {
 		t.Error("the workspace was opened")
+	}
+}
+
+func (w *world) stage(t *testing.T, d *Dir, path string) *Staging {
+	t.Helper()
+	at, err := rootfs.CleanPath(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := d.Stage(at, id, rootfs.StageOptions{Size: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// What is staged and neither published nor discarded is what a killed process
+// leaves.
+func TestARestartRemovesTheFoldersThatLostTransfersMadeAndNoOthers(t *testing.T) {
+	w := newWorld(t)
+	w.create(t, acme, "inbox")
+	for _, own := range []string{"mine/empty", "used"} {
+		if err := os.MkdirAll(w.path(acme, "inbox", own), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := w.use(t, acme, "inbox")
+	for _, path := range []string{"lost/a/f", "lost/b/f", "mine/empty/new/f", "used/deep/f", "top"} {
+		w.stage(t, d, path)
+	}
+	done := w.stage(t, d, "done/f")
+	if _, err := done.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := done.Publish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.stage(t, d, "given/up/f").Discard(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, w.path(acme, "inbox", "used/deep/other"), "x")
+
+	w.restart(t)
+	for path, want := range map[string]bool{"lost": false, "mine/empty": true, "mine/empty/new": false, "used/deep/other": true, "done/f": true, "given": false} {
+		if _, err := os.Lstat(w.path(acme, "inbox", path)); (err == nil) != want {
+			t.Errorf("%s is there: %v, want %v", path, err == nil, want)
+		}
+	}
+	if left, err := os.ReadDir(w.root + "-notes"); err != nil || len(left) != 0 {
+		t.Errorf("notes that are left: %v, %v", left, err)
 	}
 }

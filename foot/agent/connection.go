@@ -136,7 +136,7 @@ func (c *connection) stop(served <-chan error) error {
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)
-		c.session.Drain(limit)
+		c.session.Drain(limit, "the Foot is stopping")
 	}()
 	select {
 	case <-drained:

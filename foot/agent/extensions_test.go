@@ -172,7 +172,7 @@ func TestStoppingTellsABrainThatKnowsItByCancel(t *testing.T) {
 	peer.Offer(id, "a", "content")
 	fakebrain.Await[*frames.TransferInitResponse](peer)
 	f.stop()
-	if c := fakebrain.Await[*frames.TransferCancel](peer); c.TransferID != id || c.Reason != "cancelled" {
+	if c := fakebrain.Await[*frames.TransferCancel](peer); c.TransferID != id || c.Reason != "cancelled: the Foot is stopping" {
 		t.Errorf("the Brain hears %+v", c)
 	}
 	if err := f.end(t); err != nil {

@@ -1,10 +1,7 @@
 package agent
 
 import (
-	"encoding/json"
-	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -23,25 +20,11 @@ func (s *State) Note(l rootfs.Leftover, log *slog.Logger) (forget func()) {
 	if dir == nil {
 		return func() {}
 	}
-	name := filepath.Join(*dir, l.ID.String()+".json")
-	if err := writeNote(name, l); err != nil {
+	forget, err := rootfs.Notes(*dir).Keep(l)
+	if err != nil {
 		log.Warn("if this Foot is killed, a file that it began may stay", "error", err)
 	}
-	return func() {
-		// One that stays tells of a file that is not there: it goes at the next start.
-		_ = os.Remove(name)
-	}
-}
-
-func writeNote(name string, l rootfs.Leftover) error {
-	text, err := json.Marshal(l)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(name, text, 0o600)
+	return forget
 }
 
 // RemoveLeft removes what a Foot that was killed left in the folders of this
@@ -94,32 +77,10 @@ func (s *State) RemoveOwn() {
 }
 
 func removeNoted(dir string, own bool, log *slog.Logger) {
-	entries, err := os.ReadDir(dir)
+	err := rootfs.Notes(dir).Remove(own, func(l rootfs.Leftover, err error) {
+		log.Warn("removing what an earlier run left", "folder", l.Folder, "path", l.Target, "error", err)
+	})
 	if err != nil {
-		if !errors.Is(err, os.ErrNotExist) {
-			log.Warn("reading what an earlier run left", "error", err)
-		}
-		return
-	}
-	var names []string
-	var list []rootfs.Leftover
-	for _, e := range entries {
-		name := filepath.Join(dir, e.Name())
-		var l rootfs.Leftover
-		text, err := os.ReadFile(name)
-		if err == nil && json.Unmarshal(text, &l) != nil {
-			l = rootfs.Leftover{} // killed while it was noted, and so before it was staged
-		}
-		if err == nil {
-			names, list = append(names, name), append(list, l)
-		}
-	}
-	for i, err := range rootfs.RemoveLeftovers(list, own) {
-		if err == nil {
-			err = os.Remove(names[i])
-		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			log.Warn("removing what an earlier run left", "folder", list[i].Folder, "path", list[i].Target, "error", err)
-		}
+		log.Warn("reading what an earlier run left", "error", err)
 	}
 }

@@ -123,7 +123,7 @@ func edits(a, b string) int {
 }
 
 // crossCheck refuses values that are legal alone but not together.
-func (s *Settings) crossCheck() []error {
+func (s *Settings) crossCheck(other *Settings) []error {
 	var problems []error
 	need := int64(base64.StdEncoding.EncodedLen(int(s.Transfer.ChunkSize))) + frameSlack
 	if s.Transfer.MaxFrameSize < need {
@@ -133,10 +133,14 @@ func (s *Settings) crossCheck() []error {
 			Remedy: fmt.Sprintf("use at least %s, or a smaller vance.transfer.chunk-size", FormatSize(need)),
 		})
 	}
-	if s.program&ForFoot != 0 && s.Foot.ReconnectMin > s.Foot.ReconnectMax {
+	foot := s.Foot
+	if s.program&ForFoot == 0 {
+		foot = other.Foot
+	}
+	if foot.ReconnectMin > foot.ReconnectMax {
 		problems = append(problems, &Error{
-			Name: "vance.foot.reconnect-min", Value: s.values["vance.foot.reconnect-min"].Value,
-			Reason: fmt.Sprintf("is above vance.foot.reconnect-max, which is %s", s.Foot.ReconnectMax),
+			Name: "vance.foot.reconnect-min", Value: foot.ReconnectMin.String(),
+			Reason: fmt.Sprintf("is above vance.foot.reconnect-max, which is %s", foot.ReconnectMax),
 			Remedy: "use at most that, or raise vance.foot.reconnect-max",
 		})
 	}

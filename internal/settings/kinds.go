@@ -207,8 +207,13 @@ func (k address) assign(s *Settings, text string) (string, error) {
 		*k.field(s) = ""
 		return "", nil
 	}
-	if _, _, err := net.SplitHostPort(text); err != nil {
+	_, port, err := net.SplitHostPort(text)
+	if err != nil {
 		return "", errors.New("is not HOST:PORT")
+	}
+	// A name of a service, such as http, is one too.
+	if n, err := strconv.Atoi(port); port == "" || err == nil && (n < 0 || n > 65535) || errors.Is(err, strconv.ErrRange) {
+		return "", errors.New("has no port from 0 to 65535")
 	}
 	*k.field(s) = text
 	return text, nil

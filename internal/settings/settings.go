@@ -152,13 +152,14 @@ type Options struct {
 // once, as joined *Error values.
 func Load(o Options) (*Settings, error) {
 	s := &Settings{program: o.Program, values: map[string]Value{}}
+	other := &Settings{} // what only the other program uses
 	layers, problems := collect(o)
 	for i := range table {
-		problems = append(problems, s.apply(&table[i], layers)...)
+		problems = append(problems, s.apply(&table[i], layers, other)...)
 	}
 	if len(problems) == 0 {
 		s.derive()
-		problems = s.crossCheck()
+		problems = s.crossCheck(other)
 	}
 	listOnce(problems)
 	if err := errors.Join(problems...); err != nil {
@@ -177,16 +178,15 @@ func (s *Settings) derive() {
 }
 
 // apply checks every value given for a setting, also those that a later layer
-// hides, and keeps the last one.
-func (s *Settings) apply(d *Setting, layers []layer) []error {
-	scratch := &Settings{}
+// hides, and keeps the last one; that of the other program only to be checked.
+func (s *Settings) apply(d *Setting, layers []layer, other *Settings) []error {
 	var problems []error
 	for _, l := range layers {
 		g, ok := l.given[d.Name]
 		if !ok {
 			continue
 		}
-		into := scratch
+		into := other
 		if d.Program&s.program != 0 {
 			into = s
 		}

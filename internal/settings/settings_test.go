@@ -306,9 +306,22 @@ func TestAFrameMustHoldOneChunkAsBase64(t *testing.T) {
 
 func TestTheShortestReconnectWaitIsNotAboveTheLongest(t *testing.T) {
 	home(t)
-	_, err := Load(Options{Program: ForFoot, Environ: []string{"VANCE_FOOT_RECONNECT_MIN=31s"}})
-	if err == nil || !strings.Contains(err.Error(), "vance.foot.reconnect-max") {
-		t.Errorf("got %v", err)
+	for _, p := range []Program{ForFoot, ForBrain} { // which checks what the other uses
+		_, err := Load(Options{Program: p, Environ: []string{"VANCE_FOOT_RECONNECT_MIN=31s"}})
+		if err == nil || !strings.Contains(err.Error(), "vance.foot.reconnect-max") {
+			t.Errorf("%v: got %v", p, err)
+		}
+	}
+}
+
+func TestAPortIsOneThatThereIs(t *testing.T) {
+	home(t)
+	for address, want := range map[string]bool{":99999": false, "127.0.0.1:65536": false, "127.0.0.1:-1": false, "127.0.0.1:": false,
+		"127.0.0.1:99999999999999999999": false, "127.0.0.1:65535": true, "[::1]:0": true, "127.0.0.1:http": true} {
+		_, err := Load(Options{Program: ForBrain, Flags: map[string]string{"vance.brain.listen": address}})
+		if (err == nil) != want || err != nil && !strings.Contains(err.Error(), "65535") {
+			t.Errorf("%s: %v", address, err)
+		}
 	}
 }
 

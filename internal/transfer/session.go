@@ -258,13 +258,13 @@ func (s *Session) Cancel(id uuid.UUID, cause *fault.Error) bool {
 }
 
 // Drain refuses new transfers, waits for the running ones until ctx is done,
-// and then cancels the rest.
-func (s *Session) Drain(ctx context.Context) {
+// and then cancels the rest, with why as the reason.
+func (s *Session) Drain(ctx context.Context, why string) {
 	for _, t := range s.shut(fault.New(common.ErrorCodeDraining)) {
 		select {
 		case <-t.done:
 		case <-ctx.Done():
-			t.drive(event{kind: evCancel, fault: fault.New(common.ErrorCodeCancelled)})
+			t.drive(event{kind: evCancel, fault: fault.Newf(common.ErrorCodeCancelled, "%s", why)})
 			<-t.done
 		}
 	}

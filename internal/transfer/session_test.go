@@ -329,7 +329,7 @@ func TestDrainingLetsRunningTransfersEndAndCancelsTheRest(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		start := time.Now()
-		go func() { s.Drain(ctx); close(drained) }()
+		go func() { s.Drain(ctx, "it stops"); close(drained) }()
 		synctest.Wait()
 		mustTell(t, s, initFor(uuid.New(), "late", data))
 		if f := lastOf[*frames.TransferInitResponse](t, p); f.Ok || *f.ErrorCode != common.ErrorCodeDraining {
@@ -344,7 +344,7 @@ func TestDrainingLetsRunningTransfersEndAndCancelsTheRest(t *testing.T) {
 		}
 		d.want(t, "good", data)
 		f := lastOf[*frames.TransferComplete](t, p)
-		if f.TransferID != stuck || f.Ok || *f.ErrorCode != common.ErrorCodeCancelled {
+		if f.TransferID != stuck || f.Ok || *f.ErrorCode != common.ErrorCodeCancelled || *f.Error != "cancelled: it stops" {
 			t.Errorf("the stuck one: %+v", f)
 		}
 	})
