@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	neturl "net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -70,7 +73,38 @@ func TestAToolThatFailsExitsWith1AndItsJSON(t *testing.T) {
 func TestAnUnknownToolIsAMistakeInTheCommandLine(t *testing.T) {
 	b := serve(t)
 	code, stdout, stderr := run(t, "", "call", "client_fly", "{}", "--url", b.url, "--token-file", b.token(t, "agent"))
-	if code != cli.Usage || stdout != "" || !strings.Contains(stderr, "client_fly") {
+	if code != cli.Usage || stdout != "" || !strings.Contains(stderr, "client_fly") || !strings.Contains(stderr, "client_file_upload, ") {
+		t.Errorf("code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
+
+func TestACallWithoutArgumentsSaysHowToGiveNone(t *testing.T) {
+	code, stdout, stderr := run(t, "", "call", "client_list")
+	if code != cli.Usage || stdout != "" || !strings.Contains(stderr, "'{}' for none") {
+		t.Errorf("code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
+
+// A Brain that dies while it has a call may have done all of it.
+func TestACallThatBreaksOffDoesNotSayThatItFailed(t *testing.T) {
+	b := serve(t)
+	target, err := neturl.Parse(b.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := httputil.NewSingleHostReverseProxy(target)
+	dies := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || bytes.Contains(body, []byte(`"tools/call"`)) {
+			panic(http.ErrAbortHandler)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		forward.ServeHTTP(w, r)
+	}))
+	defer dies.Close()
+	url := dies.URL
+	code, stdout, stderr := run(t, "", "call", "client_list", "{}", "--url", url, "--token-file", b.token(t, "agent"))
+	if code != cli.Unreachable || stdout != "" || !strings.Contains(stderr, "whether it succeeded is not known") {
 		t.Errorf("code %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // callCmd is `brain call`.
 type callCmd struct {
 	Tool string `arg:"" help:"Name of the tool."`
-	JSON string `arg:"" name:"json" help:"The tool's arguments as a JSON object, or - to read them from the standard input."`
+	JSON string `arg:"" optional:"" name:"json" help:"The tool's arguments as a JSON object ('{}' for none), or - to read them from the standard input."`
 	serverFlags
 	Timeout string `help:"How long to wait for the result, such as 30s or 5m; by default for ever." placeholder:"DURATION"`
 }
@@ -60,6 +60,9 @@ func (c *callCmd) Run(i invocation) error {
 
 // arguments returns the JSON object to send.
 func (c *callCmd) arguments(in io.Reader) (json.RawMessage, error) {
+	if c.JSON == "" {
+		return nil, cli.Usagef("the arguments of %s are missing: a JSON object in quotes, '{}' for none, or - for the standard input (brain call --help has examples)", safetext.Quote(c.Tool))
+	}
 	text := []byte(c.JSON)
 	if c.JSON == "-" {
 		var err error
@@ -71,7 +74,7 @@ func (c *callCmd) arguments(in io.Reader) (json.RawMessage, error) {
 	if len(text) > maxArguments {
 		return nil, cli.Usagef("the arguments are longer than %s", settings.FormatSize(maxArguments))
 	}
-	if !json.Valid(text) || text[0] != '{' {
+	if !json.Valid(text) || len(text) == 0 || text[0] != '{' {
 		return nil, cli.Usagef(`the arguments are not a JSON object, such as {"dirName":"inbox"}`)
 	}
 	return text, nil
@@ -108,14 +111,17 @@ func (c *callCmd) failure(out io.Writer, err error) error {
 func exitOf(tool string, err error) *cli.Exit {
 	var refused *refusedError
 	var unreachable *unreachableError
+	var broken *brokenOffError
 	var wire *jsonrpc.Error
 	switch {
+	case errors.As(err, &broken):
+		return &cli.Exit{Code: cli.Unreachable, Err: broken}
 	case errors.As(err, &refused):
 		return &cli.Exit{Code: cli.Refused, Err: refused}
 	case errors.As(err, &unreachable):
 		return &cli.Exit{Code: cli.Unreachable, Err: unreachable}
 	case errors.As(err, &wire) && (wire.Code == jsonrpc.CodeInvalidParams || wire.Code == jsonrpc.CodeMethodNotFound):
-		return &cli.Exit{Code: cli.Usage, Err: fmt.Errorf("the Brain does not take this call of %s: %s", safetext.Quote(tool), safetext.Escape(wire.Message))}
+		return &cli.Exit{Code: cli.Usage, Err: fmt.Errorf("the Brain does not take this call of %s: %s", safetext.Quote(tool), safetext.Escape(err.Error()))}
 	}
 	return &cli.Exit{Code: cli.Failed, Err: errors.New(safetext.Escape(err.Error()))}
 }

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -27,10 +29,21 @@ type refusedError struct {
 func (e *refusedError) Error() string { return fmt.Sprintf("refused (%d): %s", e.status, e.text) }
 
 // unreachableError means that no Brain answered, or that it takes no work.
-type unreachableError struct{ err error }
+type unreachableError struct {
+	err      error
+	answered bool // with an HTTP status: nothing was begun
+}
 
 func (e *unreachableError) Error() string { return "the Brain cannot be reached: " + e.err.Error() }
 func (e *unreachableError) Unwrap() error { return e.err }
+
+// brokenOffError is a Brain that went away while it had a call.
+type brokenOffError struct{ err error }
+
+func (e *brokenOffError) Error() string {
+	return "the connection to the Brain broke off during the call: whether it succeeded is not known, the tool transfer_status and brain transfers tell: " + e.err.Error()
+}
+func (e *brokenOffError) Unwrap() error { return e.err }
 
 // toolClient calls tools as any MCP client would.
 type toolClient struct {
@@ -53,10 +66,42 @@ func (c *toolClient) call(ctx context.Context, tool string, arguments json.RawMe
 	params.SetProgressToken("call")
 	answer, err := session.CallTool(ctx, params)
 	if err != nil {
-		return nil, road.explain(err)
+		return nil, c.callFailed(ctx, session, tool, road.explain(err))
 	}
 	c.close(session)
 	return structured(answer)
+}
+
+// callFailed says more of a call that had no result: what there would have been to
+// call, or that nobody knows what came of it.
+func (c *toolClient) callFailed(ctx context.Context, session *mcp.ClientSession, tool string, err error) error {
+	var answered *jsonrpc.Error
+	var gone *unreachableError
+	var socket *net.OpError
+	switch {
+	case errors.As(err, &answered) && answered.Code == jsonrpc.CodeInvalidParams:
+		return c.withTools(ctx, session, tool, err)
+	case errors.As(err, &gone) && !gone.answered && !(errors.As(err, &socket) && socket.Op == "dial"):
+		return &brokenOffError{gone.err}
+	}
+	return err
+}
+
+// withTools adds the tools there are to the error of a call of one there is not.
+func (c *toolClient) withTools(ctx context.Context, session *mcp.ClientSession, tool string, err error) error {
+	list, lerr := session.ListTools(ctx, nil)
+	if lerr != nil {
+		c.log.Debug("listing the tools", "err", lerr)
+		return err
+	}
+	var names []string
+	for _, t := range list.Tools {
+		if t.Name == tool {
+			return err // it is there: something else is wrong
+		}
+		names = append(names, t.Name)
+	}
+	return fmt.Errorf("%w (this token's tools: %s)", err, strings.Join(names, ", "))
 }
 
 // connect opens a session, by the road that explains its errors.
@@ -88,12 +133,8 @@ func (c *toolClient) close(session *mcp.ClientSession) {
 
 // progress logs how far the tool has come.
 func (c *toolClient) progress(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
-	p := r.Params
-	attrs := []any{"state", safetext.Escape(p.Message)}
-	if p.Total > 0 {
-		attrs = append(attrs, "percent", int(100*p.Progress/p.Total))
-	}
-	c.log.Info("progress", attrs...)
+	// The number is of no use to people: reading for the digest counts in it too.
+	c.log.Info("progress", "state", safetext.Escape(r.Params.Message))
 }
 
 // structured returns the result's structured content as JSON: an object that
@@ -139,15 +180,15 @@ func (r *road) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := r.below.RoundTrip(request)
 	switch {
 	case err != nil:
-		r.note(&unreachableError{withRemedy(err)})
+		r.note(&unreachableError{err: withRemedy(err)})
 	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden:
 		r.note(&refusedError{response.StatusCode, reason(response)})
 	case response.StatusCode == http.StatusServiceUnavailable, response.StatusCode == http.StatusBadGateway:
-		r.note(&unreachableError{errors.New(reason(response))})
+		r.note(&unreachableError{err: errors.New(reason(response)), answered: true})
 	case response.StatusCode == http.StatusBadRequest && request.URL.Scheme == "http" && speaksTLS(response):
-		r.note(&unreachableError{errors.New("it is reached with TLS only: use https:// in --url")})
+		r.note(&unreachableError{err: errors.New("it is reached with TLS only: use https:// in --url"), answered: true})
 	case response.StatusCode == http.StatusNotFound && request.Header.Get(sessionHeader) == "":
-		r.note(&unreachableError{fmt.Errorf("there is no Brain at this address: %s", reason(response))})
+		r.note(&unreachableError{err: fmt.Errorf("there is no Brain at this address: %s", reason(response)), answered: true})
 	}
 	return response, err
 }
@@ -193,7 +234,7 @@ func (r *road) explain(err error) error {
 	case errors.As(err, &answered):
 		return err
 	}
-	return &unreachableError{err}
+	return &unreachableError{err: err}
 }
 
 // sessionHeader is sent within a session: a 404 then means that the session is

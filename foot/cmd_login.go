@@ -5,10 +5,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"syscall"
+	"strings"
+	"unicode"
 
 	"github.com/vancetope/transfer/foot/agent"
 	"github.com/vancetope/transfer/foot/login"
@@ -43,14 +45,15 @@ func (c *loginCmd) Run(s streams) error {
 	if err != nil {
 		return cli.Usagef("%w", err)
 	}
-	if err := writable(values.Foot.State); err != nil { // before the code is used up
+	undo, err := writable(values.Foot.State) // before the code is used up
+	if err != nil {
 		return cli.Usagef("the state folder (--state) cannot be used: %w", err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), cli.StopSignals()...)
 	defer stop()
 	granted, err := login.Redeem(ctx, link, secure)
 	if err != nil {
-		return loginExit(ctx, err)
+		return errors.Join(undo(), loginExit(ctx, err))
 	}
 	granted.CAFile = caFile
 	dir := values.Foot.State
@@ -66,7 +69,33 @@ func (c *loginCmd) Run(s streams) error {
 	}
 	return s.print(fmt.Sprintf("logged in as %s of %s/%s; the token is in %s",
 		safetext.Escape(granted.FootID), granted.Tenant, granted.ProjectID, safetext.Escape(dir)),
-		"now start: foot run")
+		"now start: "+c.nextCommand()+" (one that runs already has to be started again)")
+}
+
+// nextCommand is the foot run that finds this login.
+func (c *loginCmd) nextCommand() string {
+	words := []string{"foot run"}
+	if c.State != nil {
+		words = append(words, "--state", shellWord(*c.State))
+	}
+	if c.Config != "" {
+		words = append(words, "--config", shellWord(c.Config))
+	}
+	if c.AllowInsecure {
+		words = append(words, "--allow-insecure")
+	}
+	return strings.Join(words, " ")
+}
+
+// shellWord is a text as one word of a command line, for people to copy.
+func shellWord(text string) string {
+	text = safetext.Escape(text)
+	if strings.IndexFunc(text, func(r rune) bool {
+		return r != '/' && r != '.' && r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) < 0 && text != "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // authorities is the file as foot run can find it from anywhere.
@@ -78,30 +107,59 @@ func (c *loginCmd) authorities() (string, error) {
 }
 
 // writable makes sure that a token can be kept below the folder that was named,
-// or below the default one.
-func writable(named string) error {
+// or below the default one. undo takes away again the folders that this made.
+func writable(named string) (undo func() error, err error) {
 	dir := named
 	if dir == "" {
-		var err error
 		if dir, err = agent.DefaultStates(); err != nil {
-			return err
+			return nil, err
 		}
 	}
+	made := missing(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+		return nil, err
 	}
 	f, err := os.CreateTemp(dir, ".login-")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	return func() error { return removeEmpty(made) }, errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// missing are the folders of a path that are not there, the deepest first.
+func missing(dir string) []string {
+	var dirs []string
+	for {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			return dirs
+		}
+		dirs = append(dirs, dir)
+		dir = filepath.Dir(dir)
+	}
+}
+
+// removeEmpty removes folders, and leaves those in which somebody has put something
+// meanwhile.
+func removeEmpty(dirs []string) error {
+	for _, dir := range dirs {
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+			return nil
+		}
+		if err := os.Remove(dir); err != nil {
+			return fmt.Errorf("the new state folder stays: %w", err)
+		}
+	}
+	return nil
 }
 
 // loginExit gives a failed login its exit code.
 func loginExit(ctx context.Context, err error) error {
 	var refused *login.RefusedError
 	var unknown x509.UnknownAuthorityError
+	var busy *login.BusyError
 	switch {
+	case errors.As(err, &busy):
+		return &cli.Exit{Code: cli.Failed, Err: err}
 	case ctx.Err() != nil:
 		return &cli.Exit{Code: cli.Interrupted, Err: errors.New("interrupted; the link may be used up")}
 	case errors.As(err, &refused):

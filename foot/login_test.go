@@ -56,7 +56,7 @@ func TestAfterALoginFootRunNeedsNothingElse(t *testing.T) {
 	}
 	in.quiet(t, code, "secret-token")
 	state := filepath.Join(in.home, ".vancetope", "state", "foot", "acme", "proj")
-	if want := "logged in as laptop of acme/proj; the token is in " + state + "\nnow start: foot run\n"; in.stdout.String() != want {
+	if want := "logged in as laptop of acme/proj; the token is in " + state + "\nnow start: foot run (one that runs already has to be started again)\n"; in.stdout.String() != want {
 		t.Errorf("login says %q, want %q", &in.stdout, want)
 	}
 	info, err := os.Stat(filepath.Join(state, "login.json"))

@@ -354,7 +354,7 @@ func TestLinesForPeopleWhereThereIsNoTerminal(t *testing.T) {
 	want := []string{
 		"connecting to " + b.URL,
 		"connected to acme/proj as laptop",
-		"files are in " + filepath.Join(p.home, ".vancetope", "foot", "acme", "proj"),
+		"files go to and come from " + filepath.Join(p.home, ".vancetope", "foot", "acme", "proj"),
 		"waiting for transfers",
 	}
 	for _, w := range want {

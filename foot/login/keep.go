@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/vancetope/transfer/internal/rootfs"
 )
@@ -76,6 +77,17 @@ func Kept(dir string) bool {
 	return err == nil
 }
 
+// closeToOthers takes from the file the permissions of all but its owner, as whoever
+// has the token can do what this Foot can. Systems without these permissions are
+// left alone.
+func closeToOthers(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil || info.Mode().Perm()&0o077 == 0 || runtime.GOOS == "windows" {
+		return err
+	}
+	return f.Chmod(info.Mode().Perm() &^ 0o077)
+}
+
 // ErrNone: there is no login in the folder.
 var ErrNone = errors.New("no login is kept")
 
@@ -91,6 +103,9 @@ func Load(dir string) (Login, error) {
 		return l, err
 	}
 	defer f.Close() // only read from
+	if err := closeToOthers(f); err != nil {
+		return l, fmt.Errorf("%s can be read by others, and its permissions cannot be changed: %w", name, err)
+	}
 	text, err := io.ReadAll(io.LimitReader(f, maxFile))
 	if err != nil {
 		return l, err

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/vancetope/transfer/internal/safetext"
@@ -29,11 +30,25 @@ func (e *RefusedError) Error() string {
 	return "refused: " + e.Reason + ": a link works once and for a short time, so ask for a new one"
 }
 
+// BusyError is a Brain that takes no more attempts for now. The code was not looked
+// at: the link is as good as before.
+type BusyError struct {
+	Wait time.Duration // before the next attempt; 0 where the Brain does not say
+}
+
+func (e *BusyError) Error() string {
+	when := "in a moment"
+	if e.Wait > 0 {
+		when = "in " + e.Wait.String()
+	}
+	return "too many attempts to log in at once: the link is still good, try it again " + when
+}
+
 // ErrUnreachable is wrapped with why there was no answer of a Brain.
 var ErrUnreachable = errors.New("the Brain cannot be reached")
 
 // Redeem gives the code to the Brain and returns what the Foot may connect with.
-// Its error is a *RefusedError, ErrUnreachable, or that the answer made no sense.
+// Its error is a *RefusedError, a *BusyError, ErrUnreachable, or that the answer made no sense.
 // The code is used up by the first answer.
 func Redeem(ctx context.Context, l Link, secure *tls.Config) (Login, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -114,12 +129,24 @@ func refusal(response *http.Response, body []byte) error {
 			reason = "the code is unknown, used or expired"
 		}
 		return &RefusedError{reason}
+	case code == http.StatusTooManyRequests:
+		return &BusyError{retryAfter(response)}
 	case code >= 300 && code < 400:
 		return fmt.Errorf("%w: it sends elsewhere (HTTP %d), where no code is sent: ask for a link with the right address", ErrUnreachable, code)
 	case reason != "":
 		return fmt.Errorf("%w: HTTP %d: %s", ErrUnreachable, code, reason)
 	}
 	return fmt.Errorf("%w: no Brain answers there (HTTP %d)", ErrUnreachable, response.StatusCode)
+}
+
+// retryAfter is the wait that an answer asks for, 0 for none; a date, which RFC 9110
+// allows too, is none of a Brain's.
+func retryAfter(response *http.Response) time.Duration {
+	seconds, err := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 16)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
 }
 
 // understand reads the answer to a good code.

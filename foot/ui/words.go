@@ -28,7 +28,7 @@ func connectingLine(url string) string {
 func connectedLines(c Connected) []string {
 	return []string{
 		fmt.Sprintf("connected to %s/%s as %s", safetext.Escape(c.Tenant), safetext.Escape(c.ProjectID), safetext.Escape(c.FootID)),
-		"files are in " + safetext.Escape(c.Root),
+		"files go to and come from " + safetext.Escape(c.Root),
 		"waiting for transfers",
 	}
 }
