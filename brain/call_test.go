@@ -78,13 +78,6 @@ func TestAnUnknownToolIsAMistakeInTheCommandLine(t *testing.T) {
 	}
 }
 
-func TestACallWithoutArgumentsSaysHowToGiveNone(t *testing.T) {
-	code, stdout, stderr := run(t, "", "call", "client_list")
-	if code != cli.Usage || stdout != "" || !strings.Contains(stderr, "'{}' for none") {
-		t.Errorf("code %d, stdout %q, stderr %q", code, stdout, stderr)
-	}
-}
-
 // A Brain that dies while it has a call may have done all of it.
 func TestACallThatBreaksOffDoesNotSayThatItFailed(t *testing.T) {
 	b := serve(t)
@@ -148,6 +141,14 @@ func TestABrainThatIsNotThereExitsWith4(t *testing.T) {
 		if code != cli.Unreachable || stdout != "" || !strings.Contains(stderr, "cannot be reached") {
 			t.Errorf("%s: code %d, stdout %q, stderr %q", name, code, stdout, stderr)
 		}
+	}
+}
+
+func TestHTTPSToAServerWithoutTLSSaysSo(t *testing.T) {
+	b := serve(t)
+	code, _, stderr := run(t, "", "call", "client_list", "{}", "--url", strings.Replace(b.url, "http:", "https:", 1), "--token-file", b.token(t, "agent"))
+	if code != cli.Unreachable || !strings.Contains(stderr, "use http:// in --url") {
+		t.Errorf("code %d, stderr %q", code, stderr)
 	}
 }
 

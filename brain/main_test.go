@@ -264,7 +264,7 @@ func TestMistakesInTheCommandLineAndConfigurationExitWith2(t *testing.T) {
 		"token of a bad tenant":    {with(token, "--role", "foot", "--tenant", "a/b"), "tenant"},
 		"token of a bad name":      {with(token, "--role", "foot", "--name", ""), "name"},
 		"token, newer data":        {with(token, "--role", "foot", "--data", newer), "newer version"},
-		"call without arguments":   {[]string{"call", "client_list"}, "json"},
+		"call without arguments":   {[]string{"call", "client_list"}, "'{}' for none"},
 		"call with a bare word":    {[]string{"call", "client_list", "x"}, "JSON object"},
 		"call with a list":         {[]string{"call", "client_list", "[]"}, "JSON object"},
 		"call with nothing":        {[]string{"call", "client_list", "-"}, "JSON object"},

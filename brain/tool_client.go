@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
@@ -198,6 +199,10 @@ func withRemedy(err error) error {
 	var unknown x509.UnknownAuthorityError
 	if errors.As(err, &unknown) {
 		return fmt.Errorf("%w (if it is an authority of your own, name its file with --ca-file)", err)
+	}
+	var noTLS tls.RecordHeaderError
+	if strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") || errors.As(err, &noTLS) {
+		return fmt.Errorf("%w (the server there speaks no TLS: use http:// in --url)", err)
 	}
 	return err
 }

@@ -126,11 +126,33 @@ func TestOfSeveralLoginsOneHasToBeNamed(t *testing.T) {
 	}
 	own := t.TempDir()
 	b.Login(grants(t, "third", "third-token"))
-	in.mustRun(t, cli.OK, "login", b.URL+"/login#"+code, "--state", own)
+	if out := in.mustRun(t, cli.Usage, "run", "--project", "third"); !strings.Contains(out.stderr.String(), "acme/other, acme/proj") {
+		t.Errorf("the logins there are are not told: %s", &out.stderr)
+	}
+	out = in.mustRun(t, cli.OK, "login", b.URL+"/login#"+code, "--state", own)
+	if !strings.Contains(out.stdout.String(), "now start: foot run --state "+own+" (") {
+		t.Errorf("the command that finds the login is not told: %s", &out.stdout)
+	}
 	if _, err := os.Stat(filepath.Join(own, "login.json")); err != nil {
 		t.Error(err)
 	}
 	in.mustRun(t, cli.Refused, "run", "--state", own)
+}
+
+// The Brain has not looked at the code of an attempt that was one too many.
+func TestTooManyAttemptsLeaveTheLinkGoodAndNothingBehind(t *testing.T) {
+	b := fakebrain.New(t)
+	b.Login(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3")
+		w.WriteHeader(http.StatusTooManyRequests)
+	})
+	in := command(t, "login", b.URL+"/login#"+code)
+	if exit := in.run(t); exit != cli.Failed || !strings.Contains(in.stderr.String(), "the link is still good, try it again in 3s") {
+		t.Errorf("exit code %d; stderr:\n%s", exit, &in.stderr)
+	}
+	if left, err := os.ReadDir(in.home); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v is left in the home folder", left, err)
+	}
 }
 
 func TestWhatCanGoWrongWithALoginHasItsExitCode(t *testing.T) {

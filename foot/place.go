@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/vancetope/transfer/foot/agent"
@@ -59,20 +61,42 @@ func findState(named, tenant, project string, has func(dir string) bool, none er
 			fit = append(fit, dir)
 		}
 	}
-	switch len(fit) {
-	case 0:
-		return "", none
-	case 1:
+	switch {
+	case len(fit) == 1:
 		return fit[0], nil
+	case len(fit) > 1:
+		return "", cli.Usagef("there are several (tenant/project): %s: say which one with --tenant and --project", listed(base, fit))
+	case tenant != "" || project != "":
+		return "", noneOf(base, has, none)
 	}
-	for i, dir := range fit {
+	return "", none
+}
+
+// noneOf adds to none what there is of other tenants and projects.
+func noneOf(base string, has func(dir string) bool, none error) error {
+	all, err := filepath.Glob(filepath.Join(base, "*", "*"))
+	if err != nil {
+		return none
+	}
+	others := slices.DeleteFunc(all, func(dir string) bool { return !has(dir) })
+	var exit *cli.Exit
+	if len(others) == 0 || !errors.As(none, &exit) {
+		return none
+	}
+	return &cli.Exit{Code: exit.Code, Err: fmt.Errorf("%w (there is, of other tenants and projects: %s)", exit.Err, listed(base, others))}
+}
+
+// listed are state folders as tenant/project.
+func listed(base string, dirs []string) string {
+	names := make([]string, len(dirs))
+	for i, dir := range dirs {
 		rel, err := filepath.Rel(base, dir)
 		if err != nil {
 			rel = dir
 		}
-		fit[i] = safetext.Escape(filepath.ToSlash(rel))
+		names[i] = safetext.Escape(filepath.ToSlash(rel))
 	}
-	return "", cli.Usagef("there are several (tenant/project): %s: say which one with --tenant and --project", strings.Join(fit, ", "))
+	return strings.Join(names, ", ")
 }
 
 func orAny(segment string) string {

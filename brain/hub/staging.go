@@ -5,15 +5,22 @@ import (
 
 	"github.com/vancetope/transfer/brain/workspace"
 	"github.com/vancetope/transfer/gen/common"
+	"github.com/vancetope/transfer/internal/fault"
 	"github.com/vancetope/transfer/internal/rootfs"
 )
 
 // staging is a staging file as a transfer wants it.
 type staging struct{ *workspace.Staging }
 
+// Write says of a full disk whose it is.
+func (s staging) Write(p []byte) (int, error) {
+	n, err := s.Staging.Write(p)
+	return n, fault.At(err, remotePath)
+}
+
 func (s staging) Publish(ctx context.Context) (string, error) {
 	published, err := s.Staging.Publish(ctx)
-	return published.Path, err
+	return published.Path, fault.At(err, remotePath)
 }
 
 // parseAttrs reads the attributes of a request or of an init.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -156,6 +157,14 @@ func (c *connection) stop(served <-chan error) error {
 // localPath is the path that a caller knows by this name.
 const localPath = "localPath at the Foot"
 
+// pathOf is localPath, with a word on what callers take ~ for.
+func pathOf(path string) string {
+	if strings.HasPrefix(path, "~") {
+		return localPath + ", where ~ is no home folder"
+	}
+	return localPath
+}
+
 // accept finds the place of a file that the Brain sends: the sandbox says where
 // it may go, and the person whether it may come where they want to be asked.
 func (c *connection) accept(ctx context.Context, init *frames.TransferInit) (*transfer.Incoming, error) {
@@ -235,10 +244,16 @@ type staging struct {
 	told func(path string) string
 }
 
+// Write says of a full disk whose it is.
+func (s staging) Write(p []byte) (int, error) {
+	n, err := s.Staging.Write(p)
+	return n, fault.At(err, localPath)
+}
+
 // Publish returns the path of what was published, as the Brain may know it.
 func (s staging) Publish(ctx context.Context) (string, error) {
 	published, err := s.Staging.Publish(ctx)
-	return s.told(published.Path), err
+	return s.told(published.Path), fault.At(err, localPath)
 }
 
 // serve opens a file that the Brain asks for. A person who wants to be asked is
@@ -246,7 +261,7 @@ func (s staging) Publish(ctx context.Context) (string, error) {
 func (c *connection) serve(_ context.Context, req *frames.ClientFileUploadRequest) (*transfer.Outgoing, error) {
 	source, path, err := c.project.OpenSource(req.LocalPath)
 	if err != nil {
-		return nil, fault.At(err, localPath)
+		return nil, fault.At(err, pathOf(req.LocalPath))
 	}
 	ask, err := c.ask(approval.Question{ID: req.TransferID, Path: path, Bytes: source.Size()})
 	if err != nil {

@@ -15,7 +15,7 @@ var (
 	// connection was lost.
 	ErrUnreachable = errors.New("the Brain cannot be reached")
 	// ErrReplaced: another Foot connected with the same name.
-	ErrReplaced = errors.New("replaced: another Foot connected with this token's name")
+	ErrReplaced = errors.New("replaced: another Foot connected with this token's name: end that one, or give each machine a token of its own")
 	// ErrInUse: another process uses the state folder.
 	ErrInUse = errors.New("in use")
 	// ErrConfiguration: something on this machine has to be put right first.

@@ -175,6 +175,15 @@ func TestALoginIsKeptForTheOwnerAlone(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
+	if err := os.Chmod(filepath.Join(dir, fileName), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(dir); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, fileName)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("a login that others could read is still so: %v, %v", info.Mode(), err)
+	}
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 1 {
 		t.Errorf("beside the login: %v, %v", left, err)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/vancetope/transfer/internal/safetext"
@@ -110,6 +111,9 @@ func unreachable(err error) error {
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("no answer within %s", patience)
+	}
+	if strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") {
+		err = fmt.Errorf("%w (the server there speaks no TLS: the link has to begin with http://)", err)
 	}
 	return &unreached{err}
 }

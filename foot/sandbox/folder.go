@@ -1,7 +1,10 @@
 package sandbox
 
 import (
+	"errors"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -18,6 +21,7 @@ import (
 type folder struct {
 	grant  string // its name; empty for a project's own
 	root   *rootfs.Root
+	base   string   // the folder that has to be there, on this machine
 	names  []string // how an absolute path to the folder may begin
 	access common.Access
 	holds  *rootfs.Holds
@@ -32,10 +36,11 @@ type folder struct {
 
 // newFolder takes over an open root, and begins to sweep it if files may be
 // written there.
-func (s *Sandbox) newFolder(root *rootfs.Root, grant, given string, access common.Access) *folder {
+func (s *Sandbox) newFolder(root *rootfs.Root, grant, base, given string, access common.Access) *folder {
 	f := &folder{
 		grant:  grant,
 		root:   root,
+		base:   base,
 		names:  []string{given, root.Path()},
 		access: access,
 		holds:  rootfs.NewHolds(root.FoldsCase()),
@@ -50,6 +55,21 @@ func (s *Sandbox) newFolder(root *rootfs.Root, grant, given string, access commo
 	}
 	f.startSweep()
 	return f
+}
+
+// missed explains an error where the whole folder is gone: a file that was not found
+// would send its reader looking for the file.
+func (f *folder) missed(err error) error {
+	if fault.CodeOf(err) != common.ErrorCodeNotFound {
+		return err
+	}
+	if _, gone := os.Stat(f.base); !errors.Is(gone, fs.ErrNotExist) {
+		return err
+	}
+	if f.grant != "" {
+		return fault.Wrapf(common.ErrorCodeNotFound, err, "the granted folder @%s is gone from this machine", f.grant)
+	}
+	return fault.Wrapf(common.ErrorCodeNotFound, err, "the Foot's whole folder is gone; foot run makes it anew when it starts again")
 }
 
 // within returns the path below the folder of an absolute path in it.
@@ -132,7 +152,7 @@ func (r *Reservation) Stage(id uuid.UUID) (*Target, error) {
 	if err != nil {
 		forget()
 		leave()
-		return nil, err
+		return nil, f.missed(err)
 	}
 	return &Target{
 		Path:    r.Path,

@@ -67,7 +67,7 @@ func (s *Sandbox) openGrant(g Grant) (*folder, error) {
 	if err := usable(root.Path()); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	return s.newFolder(root, g.Name, g.Path, lower(g.Access, s.options.Access)), nil
+	return s.newFolder(root, g.Name, root.Path(), g.Path, lower(g.Access, s.options.Access)), nil
 }
 
 // Grants tells the granted folders with what a Brain may do in them: never more

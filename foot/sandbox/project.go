@@ -71,7 +71,7 @@ func (p *Project) OpenSource(path string) (source *rootfs.Source, told string, e
 		return nil, "", err
 	}
 	source, err = f.root.OpenSource(clean)
-	return source, f.told(clean.String()), err
+	return source, f.told(clean.String()), f.missed(err)
 }
 
 // Target is a file that is about to be written.

@@ -141,7 +141,7 @@ func (s *Sandbox) open(tenant, id string) (*Project, error) {
 		return nil, err
 	}
 	given := filepath.Join(s.given, tenant, id)
-	return &Project{folder: s.newFolder(root, "", given, s.options.Access), grants: s.grants}, nil
+	return &Project{folder: s.newFolder(root, "", s.resolved, given, s.options.Access), grants: s.grants}, nil
 }
 
 // Close lets go of all folders. What is open in them stays usable.

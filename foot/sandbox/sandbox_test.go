@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,35 @@ func project(t *testing.T, s *Sandbox, tenant, id string) *Project {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// A folder that was taken away while the Foot runs is no missing file.
+func TestAFolderThatIsGoneIsToldAsSuch(t *testing.T) {
+	root, granted := filepath.Join(t.TempDir(), "root"), filepath.Join(t.TempDir(), "music")
+	if err := os.Mkdir(granted, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(root, Options{Mask: 0o755, Grants: []Grant{{Name: "music", Path: granted, Access: common.AccessEdit}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	p := project(t, s, "acme", "proj")
+	write(t, p, "a", "content")
+	write(t, p, "@music/a", "content")
+	for _, dir := range []string{root, granted} {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]string{"a": "the Foot's whole folder is gone", "@music/a": "the granted folder @music is gone"} {
+		if _, _, err := p.OpenSource(path); fault.CodeOf(err) != common.ErrorCodeNotFound || !strings.Contains(err.Error(), want) {
+			t.Errorf("reading %s: %v", path, err)
+		}
+		if _, err := p.Stage(path, uuid.Must(uuid.NewV7()), rootfs.StageOptions{}); fault.CodeOf(err) != common.ErrorCodeNotFound || !strings.Contains(err.Error(), want) {
+			t.Errorf("writing %s: %v", path, err)
+		}
+	}
 }
 
 // write puts a file into a project as a transfer does.

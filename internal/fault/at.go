@@ -6,8 +6,8 @@ import (
 	"github.com/vancetope/transfer/gen/common"
 )
 
-// At adds to a fault of a path which of several paths it is about. All other
-// errors stay as they are.
+// At adds to a fault of a path, or of the disk below it, which of several paths it
+// is about. All other errors stay as they are.
 func At(err error, which string) error {
 	var f *Error
 	if !errors.As(err, &f) {
@@ -15,7 +15,8 @@ func At(err error, which string) error {
 	}
 	switch f.Code {
 	case common.ErrorCodeNotFound, common.ErrorCodeInvalidPath, common.ErrorCodePathEscapesSandbox, common.ErrorCodeNotRegularFile,
-		common.ErrorCodeSymlinkNotAllowed, common.ErrorCodePermissionDenied, common.ErrorCodePathProtected, common.ErrorCodeAlreadyExists:
+		common.ErrorCodeSymlinkNotAllowed, common.ErrorCodePermissionDenied, common.ErrorCodePathProtected, common.ErrorCodeAlreadyExists,
+		common.ErrorCodeDiskFull, common.ErrorCodeInsufficientSpace:
 	default:
 		return err
 	}

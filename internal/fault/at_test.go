@@ -15,7 +15,8 @@ func TestAFaultOfAPathSaysOfWhichOfThem(t *testing.T) {
 	}{
 		{New(common.ErrorCodeNotFound), "file not found: here"},
 		{Newf(common.ErrorCodeInvalidPath, "is a directory"), "invalid path: is a directory (here)"},
-		{New(common.ErrorCodeDiskFull), "disk full"},
+		{New(common.ErrorCodeDiskFull), "disk full: here"},
+		{New(common.ErrorCodeHashMismatch), "hash mismatch"},
 		{io.EOF, "EOF"},
 	} {
 		if got := At(row.err, "here"); got.Error() != row.want || !errors.Is(got, row.err) {

@@ -165,6 +165,10 @@ func unreachable(err error) *DialError {
 func dialFailed(err error, response *http.Response) *DialError {
 	if response == nil {
 		var noTLS tls.RecordHeaderError
+		if errors.As(err, &noTLS) && bytes.HasPrefix(noTLS.RecordHeader[:], []byte("HTTP/")) {
+			return &DialError{Kind: DialNotBrain, Cause: err,
+				Fault: fault.Texted(common.ErrorCodeHandshakeFailed, "the server there speaks no TLS: use http:// or ws://")}
+		}
 		if errors.As(err, &noTLS) || strings.Contains(err.Error(), "malformed HTTP") {
 			return &DialError{
 				Kind:  DialNotBrain,

@@ -316,3 +316,13 @@ func TestFootFindsARestartedBrainAgain(t *testing.T) {
 	t.Cleanup(func() { server.Close(); second.Close(CloseNormal, ""); <-second.Gone() })
 	serve(second, newCollector())
 }
+
+func TestTLSToAServerWithoutItSaysSo(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	_, _, err := Dial(t.Context(), DialConfig{URL: strings.Replace(server.URL, "http:", "https:", 1), Tenant: "acme", Token: "secret", Hello: testHello()})
+	var failed *DialError
+	if !errors.As(err, &failed) || failed.Kind != DialNotBrain || !strings.Contains(err.Error(), "use http:// or ws://") {
+		t.Errorf("the error is %v", err)
+	}
+}
