@@ -45,6 +45,20 @@ func (s *Set) Lookup(name string) (*jsonschema.Schema, error) {
 	return nil, fmt.Errorf("schema: no file %s", name)
 }
 
+// Check holds JSON against a file, which is named without Suffix, for example
+// "frames/hello".
+func (s *Set) Check(name string, message []byte) error {
+	file, err := s.Lookup(name + Suffix)
+	if err != nil {
+		return err
+	}
+	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(message))
+	if err != nil {
+		return fmt.Errorf("no JSON: %w", err)
+	}
+	return file.Validate(instance)
+}
+
 // Compile compiles the files of this folder.
 func Compile() (*Set, error) { return CompileFS(files) }
 

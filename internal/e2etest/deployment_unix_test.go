@@ -186,14 +186,14 @@ func behind(t *testing.T, start func(*testing.T, proxied)) {
 	if got := HashFile(t, filepath.Join(root, "acme", "p", "b")); got != hash {
 		t.Error("the file came back changed")
 	}
-	// What is larger than the proxies' defaults allow gets to the Brain.
+	// What is larger than the proxies' defaults allow gets to the Brain, which refuses it itself.
 	body := strings.NewReader(`{"code":"` + strings.Repeat("x", 1_500_000) + `"}`)
 	response, err := trusting(t, p.cert).Post(url+"/api/v1/login", "application/json", body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	if text, err := io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), "invalid_request") {
+	if text, err := io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusRequestEntityTooLarge || !strings.Contains(string(text), "the body has more than") {
 		t.Errorf("%d %.300s, %v", response.StatusCode, text, err)
 	}
 }

@@ -1,12 +1,8 @@
 package e2etest
 
 import (
-	"bytes"
-	"fmt"
 	"strings"
 	"sync"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/vancetope/transfer/schema"
 )
@@ -31,15 +27,7 @@ func invalid(name string, raw []byte) string {
 	if err != nil {
 		return err.Error()
 	}
-	file, err := set.Lookup(name + schema.Suffix)
-	if err != nil {
-		return err.Error()
-	}
-	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		return fmt.Sprintf("no JSON: %v", err)
-	}
-	if err := file.Validate(instance); err != nil {
+	if err := set.Check(name, raw); err != nil {
 		return err.Error()
 	}
 	return ""

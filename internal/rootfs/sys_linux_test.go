@@ -52,9 +52,11 @@ func asOrdinaryUser(t *testing.T, dir string, f func()) {
 // of a file's size play it everywhere else.
 func TestAFullSmallDiskLeavesOldFileAndSpaceAsTheyWere(t *testing.T) {
 	dir := t.TempDir()
+	unit := int64(1 << 10) // of a disk of 256
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
 		t.Logf("no tmpfs may be mounted here (%v): the file-size limit plays the disk", err)
-		limitFileSize(t, 256<<10)
+		unit = 128 << 10
+		limitFileSize(t, uint64(256*unit))
 	} else {
 		t.Cleanup(func() {
 			if err := unix.Unmount(dir, 0); err != nil {
@@ -66,12 +68,12 @@ func TestAFullSmallDiskLeavesOldFileAndSpaceAsTheyWere(t *testing.T) {
 	same := unchanged(t, dir)
 	r := openRoot(t, dir, Options{})
 	for range 3 { // a leak of space would show in the second round
-		st, err := r.Stage(mustPath(t, "f"), uuid.New(), StageOptions{Size: 200 << 10})
+		st, err := r.Stage(mustPath(t, "f"), uuid.New(), StageOptions{Size: 200 * unit})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 4 {
-			if _, err = st.Write(make([]byte, 100<<10)); err != nil {
+			if _, err = st.Write(make([]byte, 100*unit)); err != nil {
 				break
 			}
 		}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"github.com/vancetope/transfer/gen/frames"
 	"github.com/vancetope/transfer/schema"
 )
@@ -68,15 +66,7 @@ func BreaksSchema(name string, raw []byte) string {
 	if err != nil {
 		return err.Error()
 	}
-	file, err := set.Lookup(name + schema.Suffix)
-	if err != nil {
-		return err.Error()
-	}
-	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		return fmt.Sprintf("no JSON: %v", err)
-	}
-	if err := file.Validate(instance); err != nil {
+	if err := set.Check(name, raw); err != nil {
 		return strings.Join(strings.Fields(err.Error()), " ") + ": " + Brief(raw)
 	}
 	return ""

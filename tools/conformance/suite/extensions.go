@@ -17,9 +17,7 @@ var progressRules = []*Rule{
 		Says: "a sender's news of progress tell bytes that only grow, up to totalBytes, at most four a second",
 		run: func(c *Check) {
 			out := c.fetch(ask{path: c.largeFile()})
-			out.accept()
-			out.receive()
-			out.complete()
+			out.whole()
 			c.newsAreSound(out.id, largeSize)
 		}},
 	{Name: "progress/of-a-receiver", Source: "extension progress", Role: Both, Features: frames.FeatureProgress,
@@ -163,9 +161,7 @@ var cancelRules = []*Rule{
 	{Name: "cancel/by-the-tool", Source: "extension cancel", Role: Brain, Features: frames.FeatureCancel,
 		Says: "the tool transfer_cancel ends a transfer of another call, and an unknown id is not_found",
 		run: func(c *Check) {
-			path := c.newPath()
-			c.put(path, contentOf(100))
-			out := c.fetch(ask{path: path})
+			out := c.fetchNew(contentOf(100))
 			if r := c.callTool("transfer_cancel", map[string]any{"transferId": out.id.String()}); !r.OK || r.State != "cancelled" {
 				c.failf("transfer_cancel answers %s", r)
 			}
@@ -253,9 +249,7 @@ var onExistingRules = []*Rule{
 				if got := out.init.OnExisting; got == nil || *got != way {
 					c.failf("transfer_init does not tell onExisting %s", way)
 				}
-				out.accept()
-				out.receive()
-				out.complete()
+				out.whole()
 			}
 		}},
 	{Name: "on-existing/unsupported", Source: "extension on-existing", Role: Brain,

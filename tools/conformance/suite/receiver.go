@@ -75,9 +75,7 @@ var receiverRules = []*Rule{
 			if a := out.init.Attrs; a == nil || a.Mtime == nil || !a.Mtime.Equal(sampleTime) {
 				c.failf("the file is offered with the attributes %s, want mtime %s", attrsText(a), sampleTime.Format(time.RFC3339))
 			}
-			out.accept()
-			out.receive()
-			out.complete()
+			out.whole()
 		}},
 	{Name: "receiver/mode", Source: "spec 7.2", Role: Both,
 		Says: "the mode of the offer is that of the file, under the receiver's mask",
@@ -90,9 +88,7 @@ var receiverRules = []*Rule{
 			if mode, err := modeOf(out.init.Attrs); err != nil || mode != 0o600 {
 				c.failf("the file is offered with the attributes %s (%v), want mode 0600", attrsText(out.init.Attrs), err)
 			}
-			out.accept()
-			out.receive()
-			out.complete()
+			out.whole()
 		}},
 	{Name: "receiver/mode-bits", Source: "ruling: mode", Role: Both,
 		Says: "only permission bits are taken: no setuid, setgid or sticky bit",
@@ -105,9 +101,7 @@ var receiverRules = []*Rule{
 			if mode, err := modeOf(out.init.Attrs); err != nil || mode&^0o777 != 0 || mode&0o400 == 0 {
 				c.failf("the file is offered with the attributes %s (%v)", attrsText(out.init.Attrs), err)
 			}
-			out.accept()
-			out.receive()
-			out.complete()
+			out.whole()
 		}},
 	{Name: "receiver/not-before-the-end", Source: "ruling: 0-byte file", Role: Both,
 		Says: "a new file is not there, and an old one whole, until all bytes were verified",

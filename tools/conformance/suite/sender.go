@@ -20,9 +20,7 @@ var senderRules = []*Rule{
 	{Name: "sender/empty", Source: "spec 4.4", Role: Both,
 		Says: "an empty file is one empty last chunk with seq 0",
 		run: func(c *Check) {
-			path := c.newPath()
-			c.put(path, nil)
-			out := c.fetch(ask{path: path})
+			out := c.fetchNew(nil)
 			out.accept()
 			chunk := expect[*frames.TransferChunk](c, out.id)
 			if chunk.Seq != 0 || len(chunk.Bytes) != 0 || !chunk.Last {
@@ -33,9 +31,7 @@ var senderRules = []*Rule{
 	{Name: "sender/offer", Source: "spec 4.2", Role: Both,
 		Says: "the offer tells the size, the hash, the attributes and the place that was asked for, and no path of the sender's machine",
 		run: func(c *Check) {
-			path := c.newPath()
-			c.put(path, contentOf(100))
-			out := c.fetch(ask{path: path})
+			out := c.fetchNew(contentOf(100))
 			f := out.init
 			switch {
 			case f.TotalSize != 100:
@@ -51,9 +47,7 @@ var senderRules = []*Rule{
 			case c.Role == Brain && f.DirName != nil:
 				c.failf("dirName is told to a Foot: %q", *f.DirName)
 			}
-			out.accept()
-			out.receive()
-			out.complete()
+			out.whole()
 		}},
 	{Name: "sender/attributes-of-the-call", Source: "spec 6", Role: Both,
 		Says: "attributes that were asked for go before those of the file, field by field",
@@ -67,29 +61,21 @@ var senderRules = []*Rule{
 			if err != nil || mode != 0o640 || out.init.Attrs.Mtime == nil || !out.init.Attrs.Mtime.Equal(sampleTime) {
 				c.failf("the attributes are %s, want mode 0640 and the file's mtime", attrsText(out.init.Attrs))
 			}
-			out.accept()
-			out.receive()
-			out.complete()
+			out.whole()
 		}},
 	{Name: "sender/waits-for-the-answer", Source: "spec 5.1", Role: Both,
 		Says: "no chunk is sent before the transfer_init_response",
 		run: func(c *Check) {
-			path := c.newPath()
-			c.put(path, contentOf(100))
-			out := c.fetch(ask{path: path})
+			out := c.fetchNew(contentOf(100))
 			if m, err := c.conn.Await(150*time.Millisecond, peer.Of[*frames.TransferChunk](out.id)); err == nil {
 				c.failf("a chunk comes before the answer: %s", peer.Brief(m.Raw))
 			}
-			out.accept()
-			out.receive()
-			out.complete()
+			out.whole()
 		}},
 	{Name: "sender/refused", Source: "spec 5.2", Role: Both,
 		Says: "a refused offer is ended with transfer_finish and no chunk, and the call tells why",
 		run: func(c *Check) {
-			path := c.newPath()
-			c.put(path, contentOf(100))
-			out := c.fetch(ask{path: path})
+			out := c.fetchNew(contentOf(100))
 			c.send(&frames.TransferInitResponse{TransferID: out.id, Error: ptr("disk full: a trial"), ErrorCode: ptr(common.ErrorCodeDiskFull)})
 			out.gives(common.ErrorCodeDiskFull, "disk full")
 			c.silent(out.id, "the refusal")
@@ -104,9 +90,7 @@ var senderRules = []*Rule{
 	{Name: "sender/failure-at-the-end", Source: "spec 5.3", Role: Both,
 		Says: "a failing transfer_complete after the last chunk is ended with transfer_finish, and the call tells why",
 		run: func(c *Check) {
-			path := c.newPath()
-			c.put(path, contentOf(100))
-			out := c.fetch(ask{path: path})
+			out := c.fetchNew(contentOf(100))
 			out.accept()
 			out.receive()
 			check := frames.HashCheckMismatch
@@ -124,9 +108,7 @@ var senderRules = []*Rule{
 	{Name: "sender/success-of-other-size", Source: "ruling: false success", Role: Both,
 		Says: "a success with another bytesWritten fails the transfer with size_mismatch",
 		run: func(c *Check) {
-			path := c.newPath()
-			c.put(path, contentOf(100))
-			out := c.fetch(ask{path: path})
+			out := c.fetchNew(contentOf(100))
 			out.accept()
 			out.receive()
 			check := frames.HashCheckOk
@@ -136,12 +118,8 @@ var senderRules = []*Rule{
 	{Name: "sender/finish-is-last", Source: "spec 4.6", Role: Both,
 		Says: "after its transfer_finish a sender sends nothing more, and knows the id no longer",
 		run: func(c *Check) {
-			path := c.newPath()
-			c.put(path, contentOf(100))
-			out := c.fetch(ask{path: path})
-			out.accept()
-			out.receive()
-			out.complete()
+			out := c.fetchNew(contentOf(100))
+			out.whole()
 			check := frames.HashCheckOk
 			c.send(&frames.TransferComplete{TransferID: out.id, Ok: true, BytesWritten: 100, HashCheck: &check})
 			c.silent(out.id, "a frame after the end")
@@ -149,14 +127,10 @@ var senderRules = []*Rule{
 	{Name: "sender/wrong-role", Source: "ruling: unknown id", Role: Both,
 		Says: "a sender's frame to the sender is unknown_transfer and without effect",
 		run: func(c *Check) {
-			path := c.newPath()
-			c.put(path, contentOf(100))
-			out := c.fetch(ask{path: path})
+			out := c.fetchNew(contentOf(100))
 			c.send(&frames.TransferChunk{TransferID: out.id, Bytes: []byte("x"), Last: true})
 			c.unknown(out.id)
-			out.accept()
-			out.receive()
-			out.complete()
+			out.whole()
 		}},
 	{Name: "sender/wrong-phase", Source: "ruling: unknown id", Role: Both,
 		Says: "a second transfer_init_response is unknown_transfer and without effect",
@@ -202,6 +176,7 @@ var senderRules = []*Rule{
 				out.content = append(out.content, chunk.Bytes...)
 				if chunk.Last {
 					open--
+					out.done() // at once: the peer's time for it runs
 				}
 			}
 			if first[b] > last[a] || first[a] > last[b] {
@@ -210,8 +185,8 @@ var senderRules = []*Rule{
 			if want := contentOf(largeSize); !bytes.Equal(a.content, want) || !bytes.Equal(b.content, want) {
 				c.failf("the contents are not those of the file")
 			}
-			a.complete()
-			b.complete()
+			a.finished()
+			b.finished()
 		}},
 	badSource("sender/path-parent", "spec 3.3", "../outside.bin", "path escapes project sandbox", common.ErrorCodePathEscapesSandbox),
 	badSource("sender/path-absolute", "spec 3.3", "/etc/passwd", "path escapes project sandbox", common.ErrorCodePathEscapesSandbox),
@@ -234,9 +209,7 @@ var senderRules = []*Rule{
 			c.send(&frames.ClientFileUploadRequest{TransferID: out.id, LocalPath: path, DirName: "inbox", RemotePath: "in/it.bin"})
 			c.must(c.conn.Barrier(c.Patience), "awaiting a pong")
 			c.loose = true // how a Foot says so is not ruled
-			out.accept()
-			out.receive()
-			out.complete()
+			out.whole()
 		}},
 	{Name: "sender/invalid-request", Source: "ruling: schema-invalid frame", Role: Foot,
 		Says: "an upload request that breaks its schema is answered with transfer_finish invalid_frame",

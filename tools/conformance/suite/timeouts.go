@@ -36,18 +36,14 @@ var timeoutRules = []*Rule{
 		Says: `a sender whose offer is not answered gives up with "init timeout"`,
 		run: func(c *Check) {
 			phase := c.hasty()
-			path := c.newPath()
-			c.put(path, contentOf(100))
-			out := c.fetch(ask{path: path})
+			out := c.fetchNew(contentOf(100))
 			c.patiently(phase, func() { out.gives(common.ErrorCodeInitTimeout, "init timeout") })
 		}},
 	{Name: "timeout/complete", Source: "spec 5.5", Role: Both,
 		Says: `a sender that is not told the end gives up with "complete timeout"`,
 		run: func(c *Check) {
 			phase := c.hasty()
-			path := c.newPath()
-			c.put(path, contentOf(100))
-			out := c.fetch(ask{path: path})
+			out := c.fetchNew(contentOf(100))
 			out.accept()
 			out.receive()
 			c.patiently(phase, func() { out.gives(common.ErrorCodeCompleteTimeout, "complete timeout") })
@@ -64,9 +60,7 @@ var timeoutRules = []*Rule{
 		Says: "news of progress that move on keep a phase alive, those that do not move on do not",
 		run: func(c *Check) {
 			phase := c.hasty()
-			path := c.newPath()
-			c.put(path, contentOf(100))
-			out := c.fetch(ask{path: path})
+			out := c.fetchNew(contentOf(100))
 			for n := range 3 {
 				c.sleep(phase * 6 / 10)
 				c.send(&frames.TransferProgress{TransferID: out.id, State: frames.ProgressStateStreaming, Bytes: int64(n + 1), TotalBytes: 100})
