@@ -35,6 +35,10 @@ type Result struct {
 // ErrUnreachable ends a run: the peer is not there.
 var ErrUnreachable = errors.New("the peer cannot be reached")
 
+// firstPatience is how long the first handshake may take, however short the patience
+// is: without it nothing can be tried.
+const firstPatience = 10 * time.Second
+
 // Run tries the rules one after the other and hands over each result. It fails when
 // the peer cannot be reached at all.
 func Run(ctx context.Context, o Options, rules []*Rule, report func(Result)) error {
@@ -43,9 +47,11 @@ func Run(ctx context.Context, o Options, rules []*Rule, report func(Result)) err
 	if err := s.prepare(); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
+	s.Patience = max(o.Patience, firstPatience)
 	if err := s.connect(nil, usualTerms()); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
+	s.Patience = o.Patience
 	for _, r := range rules {
 		if ctx.Err() != nil {
 			return ctx.Err()
